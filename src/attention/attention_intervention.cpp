@@ -8,12 +8,12 @@
 namespace fovea {
 namespace {
 
-constexpr double kExcluded = -1e30;  // exp(score + kExcluded) is 0
+constexpr double kExcluded = -1e30;  // added to the score of a masked word, so that exp(score) is 0
 
 }  // namespace
 
-// The mask acts before the softmax. The unmasked words thus share the weight of the masked words,
-// and hard attention chooses an unmasked word.
+// The mask acts before the softmax. So the unmasked words share the weight that the masked words
+// would have, and hard attention chooses an unmasked word.
 SourceMemory AttentionWithIntervention::remember(const Tensor& h,
                                                  const SentenceOffsets& sentences) const {
   SourceMemory memory = inner_.remember(h, sentences);
@@ -27,9 +27,9 @@ SourceMemory AttentionWithIntervention::remember(const Tensor& h,
   return memory;
 }
 
-// Applies the intervention to the weights of step `step` (from 0). Masked words can still have
-// weight here, if the mechanism ignores scores (window), or if all words of its local window are
-// masked.
+// Applies the intervention to the weights `alpha` of step `step`, which counts from 0. Masked words
+// can still have weight before this call. The reason: the mechanism ignores scores (window), or all
+// words of its local window are masked.
 std::vector<double> AttentionWithIntervention::intervened(std::vector<double> alpha,
                                                           int64_t columns, int64_t step) const {
   if (intervention_.silent) std::ranges::fill(alpha, 0.0);
@@ -42,8 +42,8 @@ std::vector<double> AttentionWithIntervention::intervened(std::vector<double> al
   return alpha;
 }
 
-// For mechanisms with keeps_weight(): if a row of alpha has no weight left, gives weight 1 to the
-// last unmasked word. Without the intervention, the mechanism gives it to the last word.
+// For mechanisms with keeps_weight(): if all weights in a row of alpha are 0, gives weight 1 to the
+// last unmasked word. (Without an intervention, such a mechanism gives weight 1 to the last word.)
 void AttentionWithIntervention::fall_back(std::vector<double>& alpha, int64_t columns) const {
   int64_t last = columns - 1;
   while (std::ranges::find(intervention_.masked, last) != intervention_.masked.end()) --last;

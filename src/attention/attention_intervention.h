@@ -7,16 +7,16 @@
 
 namespace fovea {
 
-// An attention mechanism that wraps another one and applies an intervention to its weights, for one
-// source sentence. `inner` must outlive it.
+// An attention mechanism that applies an intervention to the weights of another mechanism, `inner`,
+// for one source sentence. `inner` must outlive it.
 class AttentionWithIntervention : public Attention {
  public:
   struct Intervention {
-    std::vector<int32_t> masked = {};  // words with weight 0; the other weights sum to 1
-    bool silent = false;               // α = 0, c = 0
+    std::vector<int32_t> masked = {};  // indices of words with weight 0; the other weights sum to 1
+    bool silent = false;               // true: all weights and the context are 0
     struct Row {
       int64_t step;                 // decoder step, from 0
-      std::vector<double> weights;  // α of this step, one per word
+      std::vector<double> weights;  // the weights of this step, one per word
     };
     std::vector<Row> forced = {};
   };

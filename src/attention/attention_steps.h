@@ -17,8 +17,8 @@ double dot(std::span<const double> a, std::span<const double> b);
 
 DoubleRow softmax_of(const DoubleRow& e);  // REQUIRES: e is not empty
 
-// Appends q, k_j and tanh(q + k_j) for the scores additive and concat. The names are such as "W_a
-// s_t".
+// Appends q, k_j and tanh(q + k_j), for the scores additive and concat. AddedNames holds the names
+// of these three steps, such as "W_a s_t" for q.
 struct AddedNames {
   const char *query, *key;
 };
@@ -33,7 +33,7 @@ ComputationSteps scaled_dot_steps(const DoubleRow& q, const std::vector<DoubleRo
                                   const std::vector<DoubleRow>& values,
                                   const DoubleRow& distance_scores = {});
 
-// Appends the last step: v_j, α_j v_j and their sum, with the given names.
+// Appends v_j, α_j v_j and their sum, the last steps. SumNames holds the names of these steps.
 struct SumNames {
   const char *value, *weighted, *sum, *formula;
 };

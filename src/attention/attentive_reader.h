@@ -11,7 +11,7 @@
 namespace fovea {
 
 // The attention of the Attentive Reader (Hermann et al.: Teaching Machines to Read and Comprehend,
-// NIPS 2015, section 3.2): one question u attends once to a whole document y.
+// NIPS 2015, section 3.2): one encoded question u attends once to all words of a document y.
 struct ReaderAttention {
   Tensor W_ym, W_um, w_ms;  // [A, D], [A, U], [A]
   Tensor W_rg, W_ug;        // [G, D], [G, U]
@@ -37,9 +37,10 @@ struct ReaderAttention {
     Tensor scores;   // same shape as weights
   };
 
-  // h [words, D] are the states of all documents, u [documents, U] their questions.
+  // h [words, D] holds the states of the words of all documents, u [documents, U] one question per
+  // document.
   Read operator()(const Tensor& h, const SentenceOffsets& documents, const Tensor& u) const {
-    std::vector<int32_t> document(static_cast<size_t>(documents.sentences));  // per query
+    std::vector<int32_t> document(static_cast<size_t>(documents.sentences));  // of query i: i
     std::iota(document.begin(), document.end(), 0);
     const RaggedQueries look{documents, Tensor::of(document, h.device())};
     const Tensor q = linear(u, W_um), keys = linear(h, W_ym);

@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, "concat". With W = [W_s W_h] the product is W [s ; h] = W_s s + W_h h. The term
-// W_h h does not depend on the step and is computed once.
+// The score "concat" of Luong et al.: Effective Approaches to Attention-based Neural Machine
+// Translation, EMNLP 2015, section 3.1. With W = [W_s W_h], the product W [s ; h] is W_s s + W_h h.
+// The term W_h h does not depend on the decoder step, so it is computed once.
 class ConcatScore : public ScoreFunction {
  public:
   int64_t state, memory;

@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, "dot". States and annotations must have the same size.
+// The score "dot" of Luong et al.: Effective Approaches to Attention-based Neural Machine
+// Translation, EMNLP 2015, section 3.1. States and annotations must have the same size.
 class DotScore : public ScoreFunction {
  public:
   Tensor operator()(const Tensor& s, const SourceMemory& memory,
@@ -19,7 +19,8 @@ class DotScore : public ScoreFunction {
   std::vector<std::string> factors() const override { return {"s_t", "h_j"}; }
 };
 
-// Vaswani et al.: Attention Is All You Need, NIPS 2017, section 3.2.1.
+// The dot product divided by √d, as in Vaswani et al.: Attention Is All You Need, NIPS 2017,
+// section 3.2.1.
 class ScaledDotScore : public ScoreFunction {
  public:
   Tensor operator()(const Tensor& s, const SourceMemory& memory,

@@ -11,17 +11,19 @@
 
 namespace fovea {
 
-// No attention, but the same context vector at every step: the summary of the source sentence. Cho
-// et al.: Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
-// Translation, EMNLP 2014, sections 2.2 and A.1:
+// A mechanism without attention: its context vector is the same at every step, the summary of the
+// source sentence. Cho et al.: Learning Phrase Representations using RNN Encoder-Decoder for
+// Statistical Machine Translation, EMNLP 2014, sections 2.2 and A.1:
 //
 //   c = tanh(V h_S),  s_0 = tanh(V' c),  s_t = f(s_{t−1}, E y_{t−1}, c)
 //
-// Cho's encoder reads forward only (model.bidirectional: false). With a bidirectional encoder, c is
-// tanh(V [→h_S ; ←h_1]). The decoder is RecurrentModel with DecoderForm::bahdanau: V' is W_s, the
-// readout uses tanh instead of maxout, and the reset gate does not multiply the term of c.
+// Cho's encoder reads forward only (model.bidirectional: false). If the encoder is bidirectional, c
+// is tanh(V [→h_S ; ←h_1]). The decoder is RecurrentModel with DecoderForm::bahdanau, where W_s is
+// V'. It differs from Cho's decoder: the readout uses tanh instead of maxout, and the reset gate
+// does not multiply the term of c.
 //
-// With v_j = tanh(V [→h_j ; ←h_1]), c is v_S. So the last word S has weight 1.
+// In terms of attention: the value of word j is v_j = tanh(V [→h_j ; ←h_1]), and c = v_S. So the
+// last word S has weight 1.
 class FixedContext : public Attention {
  public:
   SummaryStates what;
@@ -37,7 +39,7 @@ class FixedContext : public Attention {
   AttentionState start(const SourceMemory& memory, const Tensor& sentence) const override {
     const RaggedQueries look{memory.sentences, sentence};
     const ColumnRanges words = full_range(look);
-    const Tensor last = range_from(words.high, 1, words).low;  // the last column of the sentence
+    const Tensor last = range_from(words.high, 1, words).low;  // the column of the last word
     const Tensor alpha = one_hot(last, weights_like(memory, look));
     return {.tensors = {{"weights", alpha}, {"context", context(alpha, memory, look)}}};
   }
@@ -54,7 +56,7 @@ class FixedContext : public Attention {
                       {"backward_end", look.lengths_as(memory.h.type(), 1)}}};
   }
 
-  // The words at which the two readings of the encoder end.
+  // Markers at the words where the forward and the backward reading of the encoder end.
   std::vector<NamedSeries> series() const override {
     std::vector<NamedSeries> ends{{"forward_end", "end of →h", NamedSeries::Kind::position}};
     if (what == SummaryStates::both_ends)
@@ -62,7 +64,7 @@ class FixedContext : public Attention {
     return ends;
   }
 
-  // tanh(V [Σ_j α_j →h_j ; ←h_1]), which is v_j if word j has weight 1.
+  // tanh(V [Σ_j α_j →h_j ; ←h_1]). If one word j has weight 1, this is v_j.
   Tensor context(const Tensor& alpha, const SourceMemory& memory,
                  const RaggedQueries& look) const override {
     const Tensor read = weighted_sum(alpha, memory.h, look);

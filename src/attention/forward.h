@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// Forced-forward attention. The weight that a word received at earlier steps (its coverage, Tu et
-// al.: Modeling Coverage for Neural Machine Translation, ACL 2016) reduces the weight that the word
-// can receive now. The focus moves back by at most `slack` words:
+// Forced-forward attention: the focus may move back by at most `slack` words. The weight that a
+// word received at earlier steps (its coverage, Tu et al.: Modeling Coverage for Neural Machine
+// Translation, ACL 2016) reduces the weight that it can receive now:
 //
 //   left_tj = (1 − min(1, Σ_{u<t} α_uj)) m_tj,  m_tj = 0 for j < arg max α_{t−1} − slack
 //   β_tj    = softmax(e_t)_j left_tj,           α_t = β_t / Σ_j β_tj
@@ -62,7 +62,7 @@ class ForwardAttention : public ScoredAttention {
                  ComputationStep::Display::share);
   }
 
-  // The columns j with m_tj = 1. REQUIRES: `previous` is the state after at least one step.
+  // The columns j with m_tj = 1. REQUIRES: `previous` is not the state before the first step.
   ColumnRanges allowed(const AttentionState& previous, const ColumnRanges& words) const {
     return range_from(argmax(previous["weights"], words), slack, words);
   }

@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-// Soft attention over the whole sentence, a new distribution at each step: Bahdanau et al., ICLR
-// 2015, section 3.1; Luong et al., EMNLP 2015, section 3.1.
+// Soft attention over the whole sentence, with a new distribution at each step: Bahdanau et al.,
+// ICLR 2015, section 3.1; Luong et al., EMNLP 2015, section 3.1.
 class GlobalAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;

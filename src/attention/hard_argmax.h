@@ -6,9 +6,9 @@
 namespace fovea {
 
 // Hard attention (Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1) to the most likely
-// word. It is trained with the straight-through estimator (Bengio et al.: Estimating or Propagating
-// Gradients Through Stochastic Neurons for Conditional Computation, 2013): the gradient of the hard
-// weights is used as the gradient of the soft weights.
+// word. Training uses the straight-through estimator (Bengio et al.: Estimating or Propagating
+// Gradients Through Stochastic Neurons for Conditional Computation, 2013): the gradient with
+// respect to the hard weights is passed on as the gradient with respect to the soft weights.
 class HardArgmaxAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;

@@ -5,9 +5,9 @@
 
 namespace fovea {
 
-// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.2, monotonic alignment (local-m): word t of the target attends to a window around word
-// t of the source.
+// Local attention with monotonic alignment (local-m): word t of the target attends to a window
+// around word t of the source. Luong et al.: Effective Approaches to Attention-based Neural Machine
+// Translation, EMNLP 2015, section 3.2.
 class LocalMonotonicAttention : public ScoredAttention {
  public:
   int64_t D;

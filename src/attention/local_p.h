@@ -7,9 +7,10 @@
 
 namespace fovea {
 
-// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.2, predictive alignment (local-p), eq. 9 and 10. As published, the weights are not
-// normalised again after the Gaussian. No gradient passes through the rounding of p_t.
+// Local attention with predicted alignment (local-p): Luong et al.: Effective Approaches to
+// Attention-based Neural Machine Translation, EMNLP 2015, section 3.2, eq. 9 and 10. As in the
+// paper, the weights are not normalised again after the Gaussian. No gradient passes through the
+// rounding of p_t.
 class LocalPredictiveAttention : public ScoredAttention {
  public:
   int64_t D;

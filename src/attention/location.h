@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, eq. 8: the scores depend on the state only. A word whose position has no row in W_a
-// gets no weight.
+// The score "location" of Luong et al.: Effective Approaches to Attention-based Neural Machine
+// Translation, EMNLP 2015, section 3.1, eq. 8. It depends on the decoder state only. If W_a has no
+// row for the position of a word, the word gets no weight.
 class LocationScore : public ScoreFunction {
  public:
   Tensor W_a;  // [positions, state]

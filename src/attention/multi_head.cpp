@@ -3,9 +3,9 @@
 namespace fovea {
 namespace {
 
-// Declares a projection [inner, size]. Its initial values are those of a part of one matrix
-// [3 inner, size], as in the published systems. A separate [inner, size] matrix would get larger
-// values, from which post-norm models learn far more slowly.
+// Declares a projection [inner, size]. Its initial values have the range for one matrix [3 inner,
+// size], as in the published systems. The range for a matrix [inner, size] is larger, and post-norm
+// models learn far more slowly from such values.
 Tensor projection(ParameterScope scope, const char* name, const MultiHeadAttention::Shape& shape) {
   return scope.declare(name, {shape.inner(), shape.size},
                        ParameterInit::glorot(shape.size, 3 * shape.inner()));

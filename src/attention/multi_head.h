@@ -12,14 +12,14 @@ namespace fovea {
 //
 // Unlike the paper, every projection has a bias: Q W_i^Q + b_i^Q and so on.
 //
-// W_Q, W_K and W_V stack the projections of all heads by rows, and W_QKV stacks these three
-// matrices. One product thus computes all projections of one input. W_Q is [heads · d_k, size], and
+// W_Q, W_K and W_V are the projections of all heads, stacked by rows, and W_QKV stacks these three
+// matrices. So one product computes all projections of one input. W_Q is [heads · d_k, size], and
 // W_O is [size, heads · d_k].
 struct MultiHeadAttention {
   int64_t heads;
   double weight_dropout;
   Tensor W_Q, W_K, W_V, b_Q, b_K, b_V;
-  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the parameters stacked, in the same memory
+  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the parameters above, stacked in the same memory
   Affine W_O;
 
   struct Shape {
@@ -40,8 +40,8 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, const SentenceOffsets& queries, const Tensor& memory,
                     const SentenceOffsets& keys) const;
 
-  // The projections that the two calls above compute, but not rounded to the activation type: Q, K
-  // and V [tokens, 3A]; Q [tokens, A]; K and V [tokens, 2A], with A = heads · d_k.
+  // The projections of the two calls above, before they are rounded to the activation type. With A
+  // = heads · d_k: Q, K and V [tokens, 3A]; Q [tokens, A]; K and V [tokens, 2A].
   Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
   Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
   Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }

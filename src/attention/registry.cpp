@@ -47,7 +47,7 @@ auto make(Args&&... args) {
   return std::make_unique<Made>(std::forward<Args>(args)...);
 }
 
-// A row of the registry of scores.
+// An entry of the registry of score functions.
 struct ScoreEntry {
   AttentionInfo about;
   ScorePtr (*make)(const AttentionBuild&);
@@ -241,8 +241,8 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-// The sizes with `state` as the size of the query. The query of static attention is the summary of
-// a sentence, which has the size of the memory.
+// The sizes of the score function, in which `state` is the size of the query. For static attention,
+// the query is the summary of a sentence, which has the size of the memory.
 AttentionSizes sizes_of_query(const AttentionMechanism& mechanism, AttentionSizes sizes) {
   if (mechanism.query == Query::sentence) sizes.state = sizes.memory;
   return sizes;

@@ -9,14 +9,14 @@
 
 namespace fovea {
 
-// The encoder states that summarize a sentence. both_ends: →h of the last word and ←h of the first
-// word. last_word: h of the last word, for an encoder that reads forward only.
+// Which encoder states summarize a sentence. both_ends: →h of the last word and ←h of the first
+// word. last_word: h of the last word, for an encoder that reads only forward.
 enum class SummaryStates { both_ends, last_word };
 
-// Static attention for a decoder. The query u is the summary of the source sentence, so the weights
-// are computed once and used at every step. In attention/attentive_reader.h (Hermann et al.:
-// Teaching Machines to Read and Comprehend, NIPS 2015, section 3.2), the query is the encoded
-// question instead.
+// Static attention for a decoder. The query u is the summary of the source sentence. So the weights
+// are computed once and are the same at every step. (In attention/attentive_reader.h, by Hermann et
+// al.: Teaching Machines to Read and Comprehend, NIPS 2015, section 3.2, the query is the encoded
+// question.)
 class StaticAttention : public ScoredAttention {
  public:
   SummaryStates what;
@@ -53,7 +53,7 @@ class StaticAttention : public ScoredAttention {
     steps.all.front().formula = "s_t = u: the summary of the sentence is the query, at every step";
   }
 
-  // u [sentences, D].
+  // The summaries u [sentences, D].
   Tensor summary(const Tensor& h, const SentenceOffsets& sentences) const {
     std::vector<int32_t> first, last;
     for (const double begin : sentences.offsets.values()) {

@@ -14,9 +14,9 @@
 
 namespace fovea {
 
-// Window attention: K Gaussian windows that only move forward. As published, the weights φ are not
-// normalised. Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1,
-// eq. 46–51.
+// Window attention: a mixture of K Gaussian windows that only move forward. As in the paper, the
+// weights φ are not normalised. Graves: Generating Sequences With Recurrent Neural Networks, 2013,
+// section 5.1, eq. 46–51.
 class WindowAttention : public Attention {
  public:
   int64_t K;
@@ -48,7 +48,7 @@ class WindowAttention : public Attention {
   std::vector<NamedSeries> series() const override {
     return {{"kappa", "κ", NamedSeries::Kind::centres}};
   }
-  // φ / Σ_j φ
+  // The weights in pictures: φ / Σ_j φ.
   Tensor drawn_weights(const Tensor& phi) const override {
     std::vector<double> drawn = phi.values();
     const size_t columns = static_cast<size_t>(phi.cols());
@@ -76,7 +76,7 @@ class WindowAttention : public Attention {
   }
 
  private:
-  // Appends each Gaussian at each word, their sum φ, and φ / Σ_j φ.
+  // Appends the value of each Gaussian at each word, their sum φ, and φ / Σ_j φ.
   void explain_windows(const DoubleRow& hat, const AttentionResult& result, int64_t words,
                        ComputationSteps& steps) const {
     const DoubleRow kappa = result.now["kappa"].values(), phi = result.weights.values();

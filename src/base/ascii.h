@@ -19,8 +19,8 @@ constexpr bool is_ascii_letter(char32_t c) {
 }
 constexpr bool is_ascii_alnum(char32_t c) { return is_ascii_letter(c) || (c >= '0' && c <= '9'); }
 
-// Returns whether a list such as " dog cat " contains the word. REQUIRES: a blank before and after
-// each word of the list.
+// Returns whether `list`, such as " dog cat ", contains the word. REQUIRES: a blank before and
+// after each word of the list.
 inline bool list_has(std::string_view list, std::string_view word) {
   return list.find(" " + std::string(word) + " ") != std::string_view::npos;
 }
@@ -29,7 +29,7 @@ inline bool list_has(std::string_view list, std::string_view word) {
 constexpr bool is_ascii_blank(char32_t c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
 
 // Splits a line in any script at ASCII blanks. Other Unicode spaces count as characters of a word.
-// text_words() also splits text of scripts without blanks. The views point into `line`.
+// The views point into `line`. For scripts without blanks between words, use text_words().
 inline std::vector<std::string_view> split_words(std::string_view line) {
   std::vector<std::string_view> words;
   for (size_t at = 0; at < line.size();) {

@@ -18,13 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// The file that a signal handler must remove. A handler may only call async-signal-safe functions.
+// The name of the file that a signal handler must remove, or "". An array, because a handler may
+// only use async-signal-safe functions.
 char unfinished[PATH_MAX + 1];
 
 void remove_and_end(int signal) {
   unlink(unfinished);
   std::signal(signal, SIG_DFL);
-  raise(signal);  // ends the program when this handler returns
+  raise(signal);  // ends the program as soon as this handler returns
 }
 
 void watch_signals_for(const std::string& path) {
@@ -39,8 +40,8 @@ void restore_signals() {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
-// Whether a rename can replace the file. It cannot replace a pipe, a device, or a descriptor of the
-// shell.
+// Whether a rename can replace the file. A rename cannot replace a pipe, a device, or a descriptor
+// of the shell such as /dev/stdout.
 bool replaceable(const std::string& path) {
   if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
   std::error_code error;
@@ -71,7 +72,7 @@ void WholeFile::open_temporary() {
   if (fs::is_symlink(path_, error)) path_ = fs::weakly_canonical(path_, error).string();
   const char* ending = path_.ends_with(".gz") ? ".gz" : "";  // makes OutputFile compress
   temporary_ = path_ + ".tmp-" + std::to_string(getpid()) + ending;
-  watch_signals_for(temporary_);  // before the file exists: a signal may come at any time
+  watch_signals_for(temporary_);  // before the file exists, because a signal may come at any time
   const FileDescriptor created(
       open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (created.get() >= 0) {
@@ -82,7 +83,7 @@ void WholeFile::open_temporary() {
   const int reason = errno;
   restore_signals();
   temporary_.clear();
-  // If the file exists, only the directory is not writable. Then the file is written directly.
+  // If the file exists, then only the directory is not writable, and the file is written directly.
   if (!fs::exists(path_, error)) fail_errno(path_, "create", reason);
 }
 

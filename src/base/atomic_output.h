@@ -8,18 +8,18 @@
 
 namespace fovea {
 
-// Throws ExitCode::usage if `output` is the input file, which the program would overwrite.
+// Throws ExitCode::usage if `output` is the input file, because the program would overwrite it.
 void check_not_overwritten(const std::string& input, const std::string& output);
 
 // Throws ExitCode::files if the program cannot create the file `output`. Call it before long work
-// that ends with this file.
+// whose result goes to this file.
 void check_writable(const std::string& output);
 
-// A file that appears under its name only when it is complete. Lines go to a temporary file in the
-// same directory, and close() renames that file. If the program fails or a signal ends the program,
-// the temporary file is removed and the old file does not change. Pipes, devices and "-" get the
-// bytes directly. At most one object may exist at a time, because the signal handler knows only one
-// file name.
+// A file that appears under its name only when it is complete. The program writes to a temporary
+// file in the same directory, and close() renames it. If the program fails or a signal ends it, the
+// temporary file is removed and the old file does not change. If the path is a pipe, a device or
+// "-", the bytes go there directly. At most one object may exist at a time, because the signal
+// handler knows only one file name.
 class WholeFile {
  public:
   // Throws ExitCode::files if the file cannot be written.

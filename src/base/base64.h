@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// Encodes bytes as text in base 64 (RFC 4648), with padding.
+// Encodes bytes as base64 text (RFC 4648), with padding.
 inline std::string base64(std::string_view bytes) {
   static constexpr char kDigits[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

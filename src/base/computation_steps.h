@@ -7,19 +7,19 @@
 
 namespace fovea {
 
-// One step of a computation. Its result is a number or a vector for the query (Of::query), or a
-// number or a vector for each word of the sentence (Of::words).
+// One step of a computation of attention. If `of` is Of::query, its result is one number or vector.
+// If `of` is Of::words, its result is one number or vector for each word of the sentence.
 struct ComputationStep {
   enum class Of { query, words };
-  enum class Display { numbers, share };  // share: weights; views draw them as bars
+  enum class Display { numbers, share };  // share: weights, which views draw as bars
 
   std::string name;     // such as "q·k_j"
-  std::string formula;  // empty if the formula of the previous step covers it
+  std::string formula;  // empty if the formula of the previous step includes this step
   Of of = Of::query;
-  std::vector<std::vector<double>> rows = {};  // one row, or one per word
+  std::vector<std::vector<double>> rows = {};  // a row per word, or only one row
   Display shown = Display::numbers;
-  // If each number is a sum of products, such as Σ_i a_i b_i: the names of the steps a and b.
-  // Otherwise empty.
+  // If each number is a sum of products, such as Σ_i a_i b_i: the names of the steps that computed
+  // a and b. Otherwise empty.
   std::vector<std::string> factors = {};
 };
 

@@ -11,9 +11,9 @@
 
 namespace fovea {
 
-// The Levenshtein distance with swaps of neighbours: the number of letters to change, insert, omit
-// or swap with the next letter to turn a into b. Returns `limit` if the distance is at least
-// `limit`.
+// The Levenshtein distance with swaps of neighbours: the minimum number of edits that turn a into
+// b. An edit changes, inserts or omits one letter or swaps two neighbouring letters. If the
+// distance is at least `limit`, returns `limit`.
 template <class Text>
 std::size_t edit_distance(const Text& a, const Text& b,
                           std::size_t limit = std::numeric_limits<std::size_t>::max()) {
@@ -28,20 +28,21 @@ std::size_t edit_distance(const Text& a, const Text& b,
         row[j] = std::min(row[j], before[j - 2] + 1);
     }
     const std::size_t least = std::min(std::ranges::min(row), std::ranges::min(last));
-    if (least >= limit) return limit;  // the next row reads `row` and, for swaps, `last`
+    if (least >= limit) return limit;  // later rows depend on these two rows
     std::swap(before, last);
     std::swap(last, row);
   }
   return std::min(last[b.size()], limit);
 }
 
-// The smallest number of edits at which a name is too different from the typed word.
+// If a name is this number of edits away from a typed word of `letters` letters, the user hardly
+// meant that name.
 inline std::size_t too_many_edits(std::size_t letters) {
   return std::max<std::size_t>(2, letters / 3) + 1;
 }
 
 // The name that the user probably meant by `typed`: the name with the smallest edit_distance(),
-// ignoring case. Returns "" if every name is at least `too_many` edits away.
+// ignoring case. If every name is `too_many` or more edits away, returns "".
 inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names,
                                 std::size_t too_many) {
   std::string best;

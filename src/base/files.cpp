@@ -41,7 +41,7 @@ auto uninterrupted(Call call) {
   }
 }
 
-// A name that no other process or thread uses.
+// A name for a temporary file beside `path` that no other process or thread uses.
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> count{0};
   return path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(count++);
@@ -86,7 +86,8 @@ FileDescriptor open_once(const std::string& path) {
 }
 
 FileDescriptor open_regular(const std::string& path) {
-  // Without O_NONBLOCK, opening a FIFO for reading would wait for a writer.
+  // Without O_NONBLOCK, opening a FIFO for reading would wait until another process opens it for
+  // writing.
   FileDescriptor fd = open_to_read(path, O_NONBLOCK);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) fail_errno(path, "inspect", errno);
@@ -177,7 +178,7 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   if (uninterrupted([&] { return fsync(fd_.get()); }) != 0) fail_errno(path_, "sync", errno);
-  // Linux has closed the file even when a signal interrupted the call.
+  // If a signal interrupts close(), Linux has closed the file nevertheless.
   if (close(fd_.release()) != 0 && errno != EINTR) fail_errno(path_, "close", errno);
   if (rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_errno(path_, "rename its temporary file", errno);
@@ -217,9 +218,9 @@ DirectoryLock::DirectoryLock(const std::string& directory) : path_(directory + "
 
 DirectoryLock::~DirectoryLock() { ::unlink(path_.c_str()); }
 
-// Opens and locks the file. Returns false if the previous holder removed the file between our
-// open() and our lock. Other processes would not find the file that we locked, so the caller tries
-// again.
+// Opens and locks the lock file. Returns false if its previous holder removed the file between our
+// open() and our flock(). Then other processes would create a new file and not see our lock, so the
+// caller must try again.
 bool DirectoryLock::take(const std::string& directory) {
   const std::string& path = path_;
   fd_ = FileDescriptor(
@@ -229,7 +230,7 @@ bool DirectoryLock::take(const std::string& directory) {
   if (fstat(fd_.get(), &status) != 0) fail_errno(path, "inspect", errno);
   check(S_ISREG(status.st_mode), ExitCode::files, path, " is ", kind_of(status.st_mode),
         ", a regular file is expected");
-  // is_locked() in another process takes the lock for a moment, so try again.
+  // is_locked() in another process holds the lock for a moment, so one failure is not enough.
   for (int tries = 1; flock(fd_.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     const int error = errno;
     if (error != EWOULDBLOCK) fail_errno(path, "lock", error);

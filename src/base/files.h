@@ -14,7 +14,7 @@ inline std::span<const std::byte> as_byte_span(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// A file descriptor that its destructor closes; -1 means none.
+// An owner of a file descriptor, which its destructor closes. −1 means that there is none.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
@@ -29,26 +29,27 @@ class FileDescriptor {
   int fd_;
 };
 
-// Throws ExitCode::files: "PATH: cannot WHAT: No space left on device".
+// Throws ExitCode::files with a message such as "PATH: cannot WHAT: No space left on device".
 [[noreturn]] void fail_errno(const std::string& path, std::string_view what, int error);
 
-// Opens a regular file for reading. For anything else (directory, FIFO, device, socket), throws
-// ExitCode::files with the path, without waiting.
+// Opens a regular file for reading. If the path is anything else (directory, FIFO, device, socket),
+// throws ExitCode::files with the path and does not wait.
 FileDescriptor open_regular(const std::string& path);
 
-// Like open_regular(), but also opens a FIFO, such as the shell's <(…). Use it for files that are
-// read once, from start to end. Waits until another process opens the FIFO for writing.
+// Like open_regular(), but also opens a FIFO, such as the shell's <(…), and waits until another
+// process opens the FIFO for writing. Use it for files that the program reads once, from start to
+// end.
 FileDescriptor open_once(const std::string& path);
 
-// Returns the content of a regular file. Throws `code` if it is longer than `limit` bytes.
+// Returns the content of a regular file. If the file is longer than `limit` bytes, throws `code`.
 std::string read_file(const std::string& path, size_t limit = size_t{1} << 30,
                       ExitCode code = ExitCode::data);
 
-// Writes all bytes, even if the system interrupts or shortens a write.
+// Writes all bytes, even if a signal interrupts a write or the system writes only some of them.
 void write_fully(int fd, std::span<const std::byte> bytes, const std::string& path);
 
 // A regular file mapped read-only. An empty file gives an empty span. If another program shortens
-// the mapped file, access past its new end is a bus error. Therefore programs must replace files by
+// the mapped file, an access past its new end is a bus error. So programs must replace files by
 // rename, as AtomicFile does.
 class MappedFile {
  public:
@@ -91,7 +92,7 @@ void write_atomically(const std::string& path, std::string_view text);
 // Makes a rename or unlink in `directory` survive a power failure.
 void sync_directory(const std::string& directory);
 
-// The part of a path before its last '/', or "." if the path has no '/'.
+// The text of a path before its last '/', or "." if the path has no '/'.
 std::string parent_directory(const std::string& path);
 
 // A lock on a directory: holds DIR/.lock with flock until its destructor, so that two programs
@@ -102,7 +103,7 @@ class DirectoryLock {
   explicit DirectoryLock(const std::string& directory);
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
-  ~DirectoryLock();  // removes the file
+  ~DirectoryLock();  // unlocks and removes the file
 
  private:
   bool take(const std::string& directory);

@@ -14,9 +14,9 @@ U_NAMESPACE_END
 
 namespace fovea {
 
-// Creates language-independent rules, for example by BreakIterator::createWordInstance. Returns
-// null if ICU cannot create them. This takes milliseconds, so each thread should keep its own
-// rules.
+// Creates language-independent rules by `create`, for example by BreakIterator::createWordInstance.
+// Returns null if ICU cannot create them. The call takes milliseconds, so each thread should keep
+// its own rules.
 std::unique_ptr<icu::BreakIterator> icu_rules(icu::BreakIterator* (*create)(const icu::Locale&,
                                                                             UErrorCode&));
 

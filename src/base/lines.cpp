@@ -29,12 +29,12 @@ Bytef* zlib_bytes(std::string_view text) {
 
 }  // namespace
 
-// A source that returns bytes in pieces. An empty piece means the end.
+// A source of bytes. read() returns the next bytes, and an empty view at the end.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::string_view read() = 0;
-  // Returns whether read() would wait for longer than this time.
+  // Returns whether read() would wait for at least this time.
   virtual bool pauses(int /*milliseconds*/) const { return false; }
 };
 
@@ -78,8 +78,8 @@ class MemorySource : public ByteSource {
   std::string_view bytes_;
 };
 
-// Inflates one or more consecutive gzip members. Like gzip and Python's gzip, ignores zeros after a
-// member, which pad the last block of a tape.
+// Inflates one or more consecutive gzip members. Ignores zeros after a member, as gzip and Python's
+// gzip do. (Zeros fill the last block of a tape.)
 class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> from, std::string name)
@@ -112,7 +112,8 @@ class GzipSource : public ByteSource {
     return !piece.empty();
   }
 
-  // Skips zeros, because a member begins with 0x1F. Returns whether the input buffer is now empty.
+  // Skips zeros after a member; another member would begin with 0x1F. Returns whether the input
+  // buffer is now empty.
   bool skip_padding() {
     for (; zlib_.avail_in > 0 && *zlib_.next_in == 0; --zlib_.avail_in, ++zlib_.next_in)
       ++consumed_;
@@ -155,7 +156,7 @@ std::unique_ptr<ByteSource> open_source(const std::string& path,
   return unpack(std::make_unique<DescriptorSource>(std::move(fd), path), path);
 }
 
-// Removes an incomplete UTF-8 sequence from the end of `text`.
+// Returns `text` without an incomplete UTF-8 sequence at its end.
 std::string_view whole_characters(std::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto b = static_cast<unsigned char>(text[text.size() - back]);
@@ -167,13 +168,14 @@ std::string_view whole_characters(std::string_view text) {
   return text;
 }
 
-// Detects UTF-16 without a byte order mark; null if there is none. In Latin text in UTF-16, every
-// other byte is NUL, which is very rare in UTF-8. Half of the pairs of bytes suffice, because other
-// characters, such as quotation marks, may occur.
+// Returns the name of the encoding if the bytes look like UTF-16 without a byte order mark,
+// otherwise null. In Latin text in UTF-16, every other byte is NUL; in UTF-8, NUL is very rare. NUL
+// in half of the pairs of bytes suffices, because the text may also have characters such as curly
+// quotation marks.
 const char* unmarked_utf16(std::string_view bytes) {
   constexpr size_t kFewestPairs = 4;
   const size_t pairs = std::min(bytes.size(), kCheckedBytes) / 2;
-  size_t first = 0, second = 0;  // NULs as first, as second byte of a pair
+  size_t first = 0, second = 0;  // number of pairs whose first byte (second byte) is NUL
   for (size_t i = 0; i < pairs; ++i) {
     first += bytes[2 * i] == '\0';
     second += bytes[2 * i + 1] == '\0';
@@ -235,8 +237,8 @@ bool LineReader::next(TextLine& line) {
     const size_t lf = ahead_.find('\n');
     ended = lf != std::string_view::npos;
     const std::string_view piece = ahead_.substr(0, lf);
-    // Keep two bytes beyond the limit: a CR that finish() removes, and proof of a longer line. The
-    // byte order mark at the start of a file needs three more.
+    // Keep five bytes beyond the limit: three for the byte order mark at the start of a file, one
+    // for a CR that finish() removes, and one that shows that the line is longer.
     const size_t space = limit_ + 5 - std::min(line_.size(), limit_ + 5);
     line_.append(piece.substr(0, space));
     cut |= piece.size() > space;
@@ -268,7 +270,7 @@ void LineReader::finish(TextLine& line) {
 }
 
 // Throws an Error if most of the first lines are not UTF-8, because then the file has another
-// encoding. The caller handles single bad lines.
+// encoding. If only single lines are bad, the caller handles them.
 void LineReader::check_is_text() const {
   const bool text = bad_lines_ < kFewBadLines || 2 * bad_lines_ <= counts_.lines;
   check(text, ExitCode::data, name_, ": ", bad_lines_, " of the first ", counts_.lines,
@@ -362,7 +364,7 @@ OutputFile::~OutputFile() = default;
 
 void OutputFile::write(std::string_view text) {
   check(state_ != nullptr, ExitCode::unexpected, "write to a closed output file");
-  while (!text.empty()) {  // in pieces, because zlib's lengths have 32 bits
+  while (!text.empty()) {  // piece by piece, because zlib's lengths have 32 bits
     const std::string_view piece = text.substr(0, kBuffer);
     state_->buffer.append(piece);
     if (state_->buffer.size() >= kBuffer) state_->empty_buffer(Z_NO_FLUSH);

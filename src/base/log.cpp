@@ -21,7 +21,7 @@ namespace fovea {
 namespace {
 
 void write_stderr(std::string_view text) {
-  while (!text.empty()) {  // if stderr fails, there is no other channel to report it
+  while (!text.empty()) {  // if writing to stderr fails, no channel is left for a report
     const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
     if (n <= 0) return;
     text.remove_prefix(static_cast<size_t>(n));
@@ -52,14 +52,14 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
   }
   LogFormat format() const { return format_; }
 
-  // Replaces the progress line. An empty text removes it.
+  // Replaces the progress line by `bar`. If `bar` is empty, removes the progress line.
   void draw(const std::string& bar) {
     const std::lock_guard lock(mutex_);
     if (bar.empty() && bar_.empty()) return;
     write_stderr("\r\x1b[K" + bar);
     bar_ = bar;
   }
-  void end_progress_line() {  // the next text begins below the progress line
+  void end_progress_line() {  // so that the next text begins on a new line
     const std::lock_guard lock(mutex_);
     if (!bar_.empty()) write_stderr("\n");
     bar_.clear();
@@ -120,7 +120,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   }
 }
 
-// `text`, cut after a whole character to at most `columns` columns.
+// Returns `text`, cut to at most `columns` terminal columns after a whole character.
 std::string fit(const std::string& text, int columns) {
   int used = 0;
   const CodePoints points = code_points(text);
@@ -220,7 +220,7 @@ void Progress::set(int64_t done) {
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
-  if (done_ > begun_at_) show();  // no progress line if an error came before the first step
+  if (done_ > begun_at_) show();  // if an error came before the first step, no progress line
   the_log().sink->end_progress_line();
 }
 
@@ -243,7 +243,8 @@ double Progress::rate(double seconds) const {
   return seconds > 0 ? static_cast<double>(done_ - begun_at_) / seconds : 0;
 }
 
-// Returns "train 1,200/10,000 (12 %) | 41.3 updates/s | eta 3m33s | loss 3.21".
+// Returns the progress after `seconds`: "train 1,200/10,000 (12 %) | 41.3 updates/s | eta 3m33s |
+// loss 3.21".
 std::string Progress::text(double seconds) const {
   const double per_second = rate(seconds);
   std::string out = what_ + " " + with_commas(done_);

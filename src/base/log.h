@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-// All messages go to stderr; stdout carries results only.
+// The format of messages. All messages go to stderr, because stdout carries only results.
 enum class LogFormat { automatic, tty, plain, json };
 enum class LogLevel { info, warning, error };
 
@@ -19,11 +19,11 @@ struct LogOptions {
   bool quiet = false;                       // warnings and errors only, no progress
 };
 
-// Call once at the start of a command. Without this call, messages are plain.
-// Colours appear only in the tty format and not when NO_COLOR is set.
+// Sets the format of messages. Call it once at the start of a command; without it, messages are
+// plain. Colours appear only in the tty format, and only if NO_COLOR is not set.
 void start_log(const LogOptions& options);
 
-// The format in use, never `automatic`.
+// The format in use. If `automatic` was set, the format that it chose.
 LogFormat log_format();
 
 void log_message(LogLevel level, std::string_view message);
@@ -41,8 +41,8 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::error, fmt::format(text, std::forward<Args>(args)...));
 }
 
-// A counter of warnings about the lines of a text. It logs the first ten; its destructor logs the
-// number of the others, as "and 41 more lines that are not UTF-8".
+// A counter of warnings about the lines of a text. It logs the first ten warnings. Its destructor
+// logs the number of the other warnings, such as "and 41 more lines that are not UTF-8".
 class LineWarnings {
  public:
   explicit LineWarnings(std::string what) : what_(std::move(what)) {}
@@ -57,11 +57,11 @@ class LineWarnings {
 
  private:
   static constexpr int64_t kShown = 10;
-  std::string what_;  // such as "lines that are not UTF-8"
+  std::string what_;  // the noun in the message, such as "lines that are not UTF-8"
   int64_t count_ = 0;
 };
 
-// Columns of the terminal on stderr: TIOCGWINSZ, else $COLUMNS, else 80.
+// The number of columns of the terminal on stderr: TIOCGWINSZ, otherwise $COLUMNS, otherwise 80.
 int terminal_width();
 
 // Returns a number as "1,234,567".
@@ -72,20 +72,20 @@ std::string short_duration(double seconds);
 
 struct ProgressOptions {
   std::string unit;      // such as "updates", "lines"; shown as a rate
-  double interval = 10;  // seconds between lines if stderr is not a terminal
+  double interval = 10;  // seconds between two progress lines if stderr is not a terminal
 };
 
 // The progress display of a long loop. On a terminal it is one line below the log messages, redrawn
-// at most ten times a second. Otherwise it writes one line per interval, as JSON in the json
-// format. If the log is quiet, it writes nothing. `total` 0 means unknown. At most one Progress may
-// exist at a time.
+// at most ten times a second. Otherwise it writes one line per interval, as JSON if the format is
+// json. If the log is quiet, it writes nothing. If `total` is 0, the number of steps is unknown. At
+// most one Progress may exist at a time.
 class Progress {
  public:
   Progress(std::string what, int64_t total, ProgressOptions options = {});
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();                  // calls finish()
-  void begin_at(int64_t done);  // a resumed loop: rate and ETA count from here
+  void begin_at(int64_t done);  // for a resumed loop: rate and ETA count from here
   void set(int64_t done);
   void advance(int64_t n = 1) { set(done_ + n); }
   void note(std::string text) { note_ = std::move(text); }  // such as "loss 3.21 | lr 3.0e-4"

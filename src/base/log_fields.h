@@ -8,14 +8,14 @@
 
 namespace fovea {
 
-// One member of a message in the json format.
+// One key and value of a message in the json format.
 struct LogField {
   std::string_view name;
   std::variant<int64_t, double, std::string> value;
 };
 
-// A message at level info. The json format writes `event` as the message and each field as a member
-// of the object; the other formats write `text`.
+// Logs a message at level info. In the json format, the message is `event`, and each field is a
+// member of the JSON object. In the other formats, the message is `text`.
 void log_event(std::string_view event, std::span<const LogField> fields, std::string_view text);
 
 }  // namespace fovea

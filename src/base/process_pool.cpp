@@ -50,8 +50,8 @@ std::vector<std::string> environment_of_job(int most) {
   return all;
 }
 
-// Starts a job in its own process group. Ctrl-C then reaches the job only through this program: a
-// second signal would end the job immediately.
+// Starts a job in its own process group. So Ctrl-C reaches the job only through this program.
+// Otherwise the job would get two signals, and the second would end it immediately.
 pid_t start(const ProcessJob& job, std::vector<std::string>& environment) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -109,7 +109,8 @@ class ProcessPool {
   }
 
  private:
-  // Keeps the first exception. run() throws it after all running jobs have ended.
+  // Runs `action` and keeps its exception if it is the first. run() throws it after all running
+  // jobs have ended.
   void attempt(const std::function<void()>& action) try { action(); } catch (...) {
     if (!failure_) failure_ = std::current_exception();
   }
@@ -119,13 +120,13 @@ class ProcessPool {
       for (const RunningJob& one : running_) kill(one.process, SIGTERM);
   }
 
-  // Removes finished jobs from running_ and reports them.
+  // Removes the jobs that have ended from running_ and reports them.
   void collect() {
     for (auto at = running_.begin(); at != running_.end();) {
       int status = 0;
       if (waitpid(at->process, &status, WNOHANG) == 0) {
         ++at;
-        continue;  // an error means that the process does not exist, so it counts as ended
+        continue;  // if there is an error, the process no longer exists: it has ended
       }
       const RunningJob one = *at;
       at = running_.erase(at);
@@ -167,12 +168,12 @@ class ProcessPool {
 }  // namespace
 
 void run_at_once(const std::vector<ProcessJob>& jobs, const AtOnce& how) {
-  std::signal(SIGCHLD, SIG_DFL);  // waitpid() does not work if SIGCHLD is ignored
+  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, waitpid() would not work
   ProcessPool(jobs, how).run();
 }
 
 std::vector<std::string> words_of_this_program() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // its size is reported as 0
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // the system reports its size as 0
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   check(!words.empty(), ExitCode::files, "/proc/self/cmdline: cannot be read; omit `at_once`");

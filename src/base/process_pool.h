@@ -7,11 +7,10 @@
 
 namespace fovea {
 
-// A program that the pool runs at the same time as others. The output is appended to the file
-// `log`.
+// A program to run, and the file `log` to which its output is appended.
 struct ProcessJob {
   std::string name;
-  std::vector<std::string> words;  // arguments, the program's name first
+  std::vector<std::string> words;  // arguments, beginning with the program's name
   std::string log;
 };
 
@@ -19,19 +18,20 @@ struct ProcessJob {
 struct AtOnce {
   int most = 1;        // maximum number of programs at a time
   int64_t before = 0;  // jobs finished by earlier runs, included in the counts
-  std::function<void(const ProcessJob& job, int code)> ended;  // `code` is the exit code of the job
+  std::function<void(const ProcessJob& job, int code)> ended;  // `code`: exit code of the job
 };
 
-// Runs this program again for each job. Without OMP_NUM_THREADS it divides the cores among the
-// jobs. Logs the end of each job as "3 of 15 done: local-p, 42s". A terminal also shows the names
-// of the running jobs. After a stop request for this program, or if `ended` throws, it sends
-// SIGTERM to the jobs and waits for them.
+// Runs this program again for each job, several at a time. If OMP_NUM_THREADS is not set, divides
+// the cores among the jobs. Logs the end of each job as "3 of 15 done: local-p, 42s". On a terminal
+// it also shows the names of the running jobs. If this program receives a stop request or `ended`
+// throws, it sends SIGTERM to the jobs and waits for them.
 void run_at_once(const std::vector<ProcessJob>& jobs, const AtOnce& how);
 
-// The arguments of this program, its own name first.
+// The arguments of this program, beginning with its own name.
 std::vector<std::string> words_of_this_program();
 
-// A job calls this at its start. It then receives SIGTERM when the program that started it ends.
+// A job calls this at its start. When the program that started the job ends, the system then sends
+// SIGTERM to the job.
 void stop_with_parent();
 
 }  // namespace fovea

@@ -23,8 +23,8 @@ double portable_log(double x) {
 
 }  // namespace
 
-// Marsaglia's polar method. Of its two results, this function uses one: x √(−2 ln s / s), where s =
-// x² + y² < 1.
+// Marsaglia's polar method. It gives two numbers; this function uses only x √(−2 ln s / s), where s
+// = x² + y² < 1.
 double Random::normal() {
   for (;;) {
     const double x = std::fma(2.0, uniform(), -1.0), y = std::fma(2.0, uniform(), -1.0);

@@ -21,8 +21,8 @@ constexpr PhiloxCounter philox(PhiloxCounter c, PhiloxKey k) {
     const uint64_t a = uint64_t{0xD2511F53u} * c.v[0], b = uint64_t{0xCD9E8D57u} * c.v[2];
     c = {{static_cast<uint32_t>(b >> 32) ^ c.v[1] ^ k.v[0], static_cast<uint32_t>(b),
           static_cast<uint32_t>(a >> 32) ^ c.v[3] ^ k.v[1], static_cast<uint32_t>(a)}};
-    k.v[0] += 0x9E3779B9u;  // the golden ratio
-    k.v[1] += 0xBB67AE85u;  // √3 − 1
+    k.v[0] += 0x9E3779B9u;  // 2^32 (φ − 1) with the golden ratio φ
+    k.v[1] += 0xBB67AE85u;  // 2^32 (√3 − 1)
   }
   return c;
 }
@@ -43,20 +43,21 @@ class Random {
     return low | uint64_t{bits32()} << 32;
   }
 
-  // Uniform in [0, 1), 53 bits.
+  // Uniform in [0, 1), with 53 random bits.
   constexpr double uniform() { return static_cast<double>(bits64() >> 11) * 0x1p-53; }
   constexpr double uniform(double low, double high) { return low + (high - low) * uniform(); }
 
   // Uniform in {0, …, n−1}, without bias. REQUIRES: n > 0.
   constexpr uint64_t below(uint64_t n) {
-    const uint64_t rest = (0 - n) % n;  // 2^64 mod n; numbers below it are rejected: no bias
+    const uint64_t rest = (0 - n) % n;  // 2^64 mod n; numbers below it are drawn again, so no bias
     for (;;) {
       const uint64_t x = bits64();
       if (x >= rest) return x % n;
     }
   }
 
-  // Standard normal. Does not keep the second number of a pair, so position() is the whole state.
+  // Standard normal. The method gives two numbers and discards one, so position() is the whole
+  // state.
   double normal();
 
   // Shuffles a range (Fisher-Yates). Every order is equally likely.
@@ -68,7 +69,7 @@ class Random {
     }
   }
 
-  constexpr uint64_t position() const { return position_; }  // 32-bit numbers drawn so far
+  constexpr uint64_t position() const { return position_; }  // number of 32-bit values drawn so far
   constexpr void seek(uint64_t position) {
     position_ = position;
     if (position_ % 4 != 0) fill();

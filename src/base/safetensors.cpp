@@ -46,8 +46,8 @@ uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The checksum of the prefix and the header. `before` and `after` are the bytes around the eight
-// digits of the checksum itself, which count as zeros.
+// The checksum of the prefix and the header. The header contains eight digits with this checksum,
+// which count as zeros. `before` and `after` are the bytes before and after these digits.
 uint32_t header_sum(std::string_view before, std::string_view after) {
   const uint32_t sum = crc32c(as_byte_span(before));
   return crc32c(as_byte_span(after), crc32c(as_byte_span(kBlank), sum));

@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-// Element types of a safetensors file, in the order of the reference implementation. That
-// implementation sorts tensors by type when it writes a file, widest type first.
+// Element types of a safetensors file, in the order of the reference implementation. When that
+// implementation writes a file, it sorts the tensors by type, widest type first.
 enum class StoredType {
   BOOL,
   F4,
@@ -45,7 +45,7 @@ int stored_bits(StoredType type);
 std::string_view stored_name(StoredType type);
 std::optional<StoredType> stored_type(std::string_view name);
 
-// Number of bytes for the shape and type. nullopt if it is not a whole number or exceeds 64 bits.
+// Number of bytes for the shape and type. If it is not a whole number or exceeds 64 bits, nullopt.
 std::optional<uint64_t> stored_bytes(StoredType type, const std::vector<int64_t>& shape);
 
 // The entry of a tensor in the header.
@@ -58,9 +58,9 @@ struct TensorInfo {
   int64_t elements() const;
 };
 
-// A safetensors file, mapped into memory. open() checks everything except the data. verify() checks
-// the data if the file has checksums. Every error is ExitCode::model with the file's name, the
-// violated rule, and the tensor's name or the byte. Files without checksums are valid too.
+// A safetensors file, mapped into memory. open() checks everything except the data. If the file has
+// checksums, verify() checks the data; a file without checksums is valid too. Every error is
+// ExitCode::model with the file's name, the violated rule, and the tensor's name or the byte.
 // docs/formats.md describes the checksums.
 class SafetensorsFile {
  public:
@@ -76,7 +76,7 @@ class SafetensorsFile {
   const TensorInfo* find(std::string_view name) const;  // nullptr if there is none
   const TensorInfo& get(std::string_view name) const;   // throws ExitCode::model if there is none
 
-  // The bytes of a tensor, little-endian, row-major. Not aligned to the element's size.
+  // The bytes of a tensor, little-endian, row-major. They may not be aligned to the element's size.
   std::span<const std::byte> data(const TensorInfo& tensor) const;
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
@@ -102,16 +102,16 @@ class SafetensorsFile {
 
 enum class ChecksumMode { none, crc32c };
 
-// A writer that collects tensors and writes them in the reference implementation's order through
-// AtomicFile. With checksums it adds "crc32c" and "header_crc32c" to the metadata, and sets
-// "format" to "pt" unless the caller sets it. With ChecksumMode::none it adds nothing to the
-// metadata.
+// A writer that collects tensors and writes them through AtomicFile, in the reference
+// implementation's order. With checksums it adds "crc32c" and "header_crc32c" to the metadata; it
+// also sets "format" to "pt" if the caller has not set it. With ChecksumMode::none it adds nothing
+// to the metadata.
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(ChecksumMode checksums = ChecksumMode::crc32c);
 
   // Does not copy the bytes: they must live until the file is written. The name must be new, 1 to
-  // 256 bytes of UTF-8 without NUL. The number of bytes must fit dtype and shape.
+  // 256 bytes of UTF-8 without NUL. The number of bytes must match dtype and shape.
   void add(std::string name, StoredType dtype, std::vector<int64_t> shape,
            std::span<const std::byte> bytes);
   void set_metadata(std::string key, std::string value);

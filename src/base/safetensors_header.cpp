@@ -122,7 +122,7 @@ class HeaderEvents : public StrictJson {
   Location in_ = Location::nothing;
   bool ended_ = false;
   std::set<std::string> names_;
-  std::optional<std::string> key_;  // the tensor whose object is read or was read last
+  std::optional<std::string> key_;  // name of the tensor that is read or was read last
   std::string field_;
   std::optional<StoredType> type_;
   std::optional<std::vector<uint64_t>> shape_, offsets_;

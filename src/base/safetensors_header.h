@@ -10,14 +10,14 @@
 
 namespace fovea {
 
-// The parsed JSON header of a safetensors file. The parser reads it event by event and checks
-// nesting, duplicates, counts, names and types before it builds anything.
+// The parsed JSON header of a safetensors file. The parser reads it event by event. It checks
+// nesting, duplicates, counts, names and types before it stores anything.
 struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;  // as in the file; offsets are not yet checked
+  std::vector<TensorInfo> tensors;  // in the order of the file; their offsets are not yet checked
   std::map<std::string, std::string> metadata;
 };
 
-// Throws ExitCode::model on error, with `path` in the message.
+// Parses the header. On error throws ExitCode::model with `path` in the message.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& path);
 std::string format_safetensors_header(const std::vector<TensorInfo>& tensors,
                                       const std::map<std::string, std::string>& metadata);

@@ -200,7 +200,7 @@ void Settings::open_group(std::string_view name, std::string_view help) {
 
 void Settings::close_group() {
   prefix_.pop_back();
-  prefix_.resize(prefix_.rfind('.') + 1);  // without a '.': npos + 1 = 0
+  prefix_.resize(prefix_.rfind('.') + 1);  // if there is no other '.', npos + 1 is 0
 }
 
 void Settings::when(const std::function<bool()>& condition, const std::string& belongs_to,
@@ -292,7 +292,7 @@ void Settings::read_text(std::string_view yaml, const std::string& source, ExitC
           field->expected_, ", found nothing");
     assign(*field, entry.items, entry.kind == YamlEntry::Kind::list, location);
   }
-  for (const YamlEntry& entry : entries)  // after all choices are known
+  for (const YamlEntry& entry : entries)  // when all choices are set
     if (const SettingField* field = find(entry.path))
       check_applies(*field, {source, entry.line, code});
 }
@@ -328,7 +328,7 @@ std::vector<std::pair<std::string, std::string>> Settings::values() const {
 
 std::string Settings::dump() const {
   for (const auto& load : load_copies_) load();
-  std::string out, open;  // the group that is open in `out`, with a '.' at its end
+  std::string out, open;  // name of the group that is open in `out`, with a '.' at its end
   for (const auto& field : fields_) {
     if (field->applies_ && !field->applies_()) continue;
     const std::string& path = field->path_;

@@ -14,13 +14,14 @@
 
 namespace fovea {
 
-// One setting: its name, its allowed values, and access to the variable that stores it.
+// One setting of a program: its name, its allowed values, and access to the variable that stores
+// it.
 class SettingField {
  public:
-  SettingField& between(double low, double high);  // both ends allowed
+  SettingField& between(double low, double high);  // low and high are allowed
   SettingField& at_least(double low);
   SettingField& above(double low);  // low itself is not allowed
-  // `word` is accepted and printed instead of `number`, which may be out of range.
+  // The setting accepts and prints `word` for the value `number`, which may be out of range.
   SettingField& or_word(const std::string& word, int64_t number);
 
  private:
@@ -37,12 +38,12 @@ class SettingField {
   double low_, high_;
   bool low_excluded_ = false, list_ = false;
   std::optional<double> named_;    // the number of or_word()
-  std::function<bool()> applies_;  // whether when() allows the setting; empty: always
-  std::string belongs_to_;         // the `belongs_to` of when()
+  std::function<bool()> applies_;  // the condition of Settings::when(); empty: always allowed
+  std::string belongs_to_;         // `belongs_to` of Settings::when()
 };
 
-// The settings of a program. Each options struct describes itself once. YAML input, `--set
-// key=value`, checks and dumps all follow from that description.
+// The settings of a program. Each options struct describes its members once. This description is
+// enough to read YAML input and `--set key=value`, to check values and to print them.
 //
 //   struct ModelOptions {
 //     int64_t layers = 6;
@@ -66,12 +67,12 @@ class Settings {
 
   Settings() = default;
   template <class Options>
-  explicit Settings(Options& options) {  // has all settings that `options` describes
+  explicit Settings(Options& options) {  // takes all settings that `options` describes
     options.describe(*this);
   }
 
-  // The current value of the variable is the default. Types: bool, int, int64_t, uint64_t, float,
-  // double, std::string, std::vector<std::string>.
+  // Declares a setting. The current value of the variable is its default. Types: bool, int,
+  // int64_t, uint64_t, float, double, std::string, std::vector<std::string>.
   template <class T>
   SettingField& field(std::string_view name, T& value, std::string_view help);
 
@@ -79,7 +80,7 @@ class Settings {
   SettingField& choice(std::string_view name, std::string& value, std::vector<std::string> names,
                        std::string_view help);
 
-  // An enum. A table gives the name of each value.
+  // Declares a setting that is an enum. `table` gives the name of each value.
   template <class Enum>
   SettingField& choice(std::string_view name, Enum& value,
                        std::initializer_list<std::pair<const char*, Enum>> table,
@@ -96,7 +97,7 @@ class Settings {
         });
   }
 
-  // All settings that `options.describe(*this)` describes get the prefix "name.".
+  // Declares a group: all settings that `options.describe(*this)` describes get the prefix "name.".
   template <class Options>
   void group(std::string_view name, Options& options, std::string_view help = "") {
     open_group(name, help);
@@ -104,15 +105,15 @@ class Settings {
     close_group();
   }
 
-  // The settings that `describe` describes belong to one choice of another setting, which
-  // `belongs_to` names ("model.type: transformer"). If `condition` is false, it is an error to give
-  // one of these settings, and dump() and values() omit them.
+  // Declares settings that depend on another setting: if `condition` is false, it is an error to
+  // give one of them, and dump() and values() omit them. `belongs_to` names the choice in messages
+  // ("model.type: transformer"). `describe` declares the settings.
   void when(const std::function<bool()>& condition, const std::string& belongs_to,
             const std::function<void()>& describe);
 
-  // Creates a Copy, whose fields can be settings even if `options` does not always have these
-  // fields, such as the alternatives of a variant. Before an access, copy.load(options) updates the
-  // copy. After an assignment, copy.store(options) writes the values to `options`.
+  // Creates a Copy, whose members can be settings even if `options` does not always have them, such
+  // as the alternatives of a variant. Before an access, copy.load(options) updates the copy. After
+  // an assignment, copy.store(options) writes the values to `options`.
   template <class Copy, class Options>
   Copy& copy_of(Options& options) {
     const auto copy = std::make_shared<Copy>();
@@ -121,7 +122,7 @@ class Settings {
     return *copy;
   }
 
-  // Declares a key of other programs. If the input has this key or a key below it, the error
+  // Declares a key that other programs use. If the input has this key or a key below it, the error
   // message is `why`.
   void foreign(std::string_view key, std::string_view why) { foreign_.emplace_back(key, why); }
 
@@ -138,7 +139,8 @@ class Settings {
   // same values.
   std::string dump() const;
 
-  // Path and value (as YAML) of every setting in order, to compare two configurations.
+  // The path and value (as YAML) of every setting, in order. It serves to compare two
+  // configurations.
   std::vector<std::pair<std::string, std::string>> values() const;
 
  private:
@@ -155,7 +157,7 @@ class Settings {
   void close_group();
   bool is_group(std::string_view path) const;
   SettingField* find(std::string_view path) const;
-  std::string similar_keys(const std::string& path) const;  // quoted; "" if no key is similar
+  std::string similar_keys(const std::string& path) const;  // in quotes; "" if no key is similar
   [[noreturn]] void fail_unknown(const std::string& path, const Location& location) const;
   void check_applies(const SettingField& field, const Location& location) const;
   void assign(SettingField& field, const std::vector<std::string>& items, bool list,
@@ -164,8 +166,8 @@ class Settings {
   std::string prefix_;
   std::vector<std::unique_ptr<SettingField>> fields_;
   std::vector<std::function<void()>> load_copies_, store_copies_;
-  std::vector<std::pair<std::string, std::string>> groups_;   // path and help
-  std::vector<std::pair<std::string, std::string>> foreign_;  // key and why
+  std::vector<std::pair<std::string, std::string>> groups_;   // path and help text of each group
+  std::vector<std::pair<std::string, std::string>> foreign_;  // key and error message
 };
 
 }  // namespace fovea

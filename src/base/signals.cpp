@@ -25,7 +25,7 @@ void watch_signals() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  struct sigaction before {};  // nohup
+  struct sigaction before {};  // with nohup, a signal stays ignored
   sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   struct sigaction ignore {};

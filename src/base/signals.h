@@ -10,10 +10,12 @@ void watch_signals();
 
 bool stop_requested();
 
-// 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 0 if no signal arrived.
+// The exit code for a stop request: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 if no
+// signal arrived.
 int stop_exit_code();
 
-// Sets the flag as a signal would; 0 clears it. For tests and for embedding.
+// Sets the flag as this signal would. If `signal` is 0, clears the flag. For tests and for
+// embedding.
 void request_stop(int signal);
 
 }  // namespace fovea

@@ -5,7 +5,7 @@
 namespace fovea {
 
 // A lock guard for a mutex that threads usually hold for less than a microsecond. It tries 100
-// times to lock before it sleeps, because sleeping takes ten times as long as the usual wait.
+// times to lock before it sleeps, because sleeping takes ten times longer than the usual wait.
 class BriefLock {
  public:
   explicit BriefLock(std::mutex& mutex) : mutex_(mutex) {

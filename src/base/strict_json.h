@@ -12,12 +12,12 @@
 
 namespace fovea {
 
-// The events of a JSON text. This base class refuses every event, and a derived class overrides the
-// events that its format allows. So nothing is built before it is checked. Every error is
-// ExitCode::model with the path and location().
+// A receiver of the events of a JSON text, which checks them before anything is stored. This base
+// class refuses every event. A derived class overrides the events that its format allows. Every
+// error is ExitCode::model with the path and location().
 class StrictJson : public nlohmann::json_sax<nlohmann::json> {
  public:
-  // `path` must outlive the object. `offset`: the position of the text in the file.
+  // `path` must outlive the object. `offset` is the position of the JSON text in the file.
   StrictJson(const std::string& path, std::string what, uint64_t offset = 0)
       : path_(path), what_(std::move(what)), offset_(offset) {}
 
@@ -36,7 +36,7 @@ class StrictJson : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::json::exception& e) override;
 
-  // Passes the events of the text. Also refuses a NUL and a byte order mark.
+  // Parses the text and calls the event functions. Also refuses a NUL and a byte order mark.
   void read(std::string_view json);
 
  protected:

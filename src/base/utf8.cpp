@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-// The length of the sequence that a lead byte begins, and the range of the second byte. This range
+// What a lead byte says: the length of its sequence, and the range of the second byte. The range
 // excludes overlong forms, surrogates and values beyond U+10FFFF (Unicode, table 3-7). If size is
 // 0, the byte is not a lead byte.
 struct LeadByte {
@@ -128,7 +128,7 @@ int display_width(char32_t c) {
     case U_FORMAT_CHAR:
     case U_NON_SPACING_MARK:
     case U_ENCLOSING_MARK:
-      return c == 0xAD ? 1 : 0;  // terminals do show the soft hyphen
+      return c == 0xAD ? 1 : 0;  // terminals show the soft hyphen, U+00AD
     default:
       break;
   }

@@ -10,20 +10,20 @@ namespace fovea {
 
 inline constexpr char32_t kReplacement = U'\uFFFD';
 
-// One step of decoding: a code point of `length` bytes. If the bytes are not UTF-8, it is U+FFFD
-// for the `length` (1 to 3) bytes of the longest prefix that can begin a code point. This is
-// Unicode's "maximal subpart" practice, like Python's errors='replace'.
+// The result of decoding at one position: a code point and its `length` in bytes. If the bytes are
+// not UTF-8, the code point is U+FFFD, and `length` (1 to 3) is that of the longest prefix that can
+// begin a code point. This is Unicode's "maximal subpart" practice, like Python's errors='replace'.
 struct CodePoint {
   char32_t value;
   int length;
   bool valid;
 };
 
-// REQUIRES: at < text.size().
+// Decodes the code point at byte `at`. REQUIRES: at < text.size().
 CodePoint decode_utf8(std::string_view text, size_t at);
 
-// Offset of the first byte that is not part of valid UTF-8 (overlong forms, surrogates, beyond
-// U+10FFFF, truncated). std::string_view::npos if the text is valid.
+// Offset of the first byte that is not valid UTF-8 (overlong forms, surrogates, beyond U+10FFFF,
+// truncated). If the text is valid, std::string_view::npos.
 size_t find_invalid_utf8(std::string_view text);
 inline bool is_utf8(std::string_view text) {
   return find_invalid_utf8(text) == std::string_view::npos;
@@ -67,12 +67,13 @@ inline CodePoints code_points(std::string_view text) { return CodePoints(text); 
 int64_t count_code_points(std::string_view text);
 
 // The number of columns that a terminal uses for a character or a text. A character uses 2 columns
-// if it is East Asian wide or an emoji, 0 if it is a combining mark or a control, else 1.
+// if it is East Asian wide or an emoji, 0 if it is a combining mark or a control character,
+// otherwise 1.
 int display_width(char32_t c);
 int display_width(std::string_view text);
 
-// The text in a form for messages: controls and invalid bytes as \xNN; if it is longer than `limit`
-// bytes, its beginning and "…".
+// The text in a form for messages: control characters and invalid bytes become \xNN. If the text is
+// longer than `limit` bytes, the result is its beginning and "…".
 std::string printable(std::string_view text, size_t limit = 80);
 
 // Unicode normalisation form C (ICU). Invalid bytes become U+FFFD.

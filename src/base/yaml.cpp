@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kMaxKey = 256;
 
-// A receiver of the parser's events that produces YamlEntry values. It checks each event before it
-// stores anything.
+// A receiver of the parser's events that stores the leaves of the document as YamlEntry values. It
+// checks each event before it stores anything.
 class Flattener : public YAML::EventHandler {
  public:
   Flattener(const std::string& source, ExitCode code, int max_depth)
@@ -81,7 +81,7 @@ class Flattener : public YAML::EventHandler {
   }
 
  private:
-  // An open map or list. In a map, `path` ends with the last key so far.
+  // A map or list whose end is not yet read. In a map, `path` ends with the last key so far.
   struct Level {
     std::string path;
     bool list, key_seen;
@@ -136,8 +136,8 @@ class Flattener : public YAML::EventHandler {
 constexpr const char* kTab =
     "a tab indents this line, which YAML does not allow; indent with spaces";
 
-// Whether a tab indents the line that yaml-cpp could not read. yaml-cpp treats such a tab as part
-// of a value and reports an error after it.
+// Whether a tab indents the line that yaml-cpp could not read. yaml-cpp takes such a tab as part of
+// a value and reports an error at a later place.
 bool tab_indents(std::string_view text, int64_t line) {
   for (; line > 0 && !text.empty(); --line)
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
@@ -198,7 +198,7 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
   } catch (const YAML::Exception& error) {
     const bool tab = tab_indents(text, error.mark.line);
     const size_t end = std::min(text.find_last_not_of(" \t\r\n"), text.size());
-    YAML::Mark mark = error.mark;  // is moved back to the last line with text
+    YAML::Mark mark = error.mark;  // moved back to the last line with text, if it is after that
     mark.line =
         std::min(mark.line, static_cast<int>(std::ranges::count(text.substr(0, end), '\n')));
     events.fault(mark, tab ? kTab : explain_error(error.msg));

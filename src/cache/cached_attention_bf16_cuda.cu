@@ -8,8 +8,8 @@
 #include "tensor/cuda.h"
 #include "tensor/warp.cuh"
 
-// The attention of cached_attention_cuda.cu for the common shapes. A warp processes whole rows of
-// bf16, that is all heads of a word at once.
+// The attention of cached_attention_cuda.cu, for the common shapes in bf16. A warp processes whole
+// rows, that is, all heads of a word at once.
 namespace fovea::kernel {
 namespace {
 
@@ -43,8 +43,8 @@ __device__ inline float power_of_two(float x) {
   return y;
 }
 
-// The running softmax of a lane for one chunk of columns: max_u s_u, Σ_u 2^(s_u − max) and Σ_u
-// 2^(s_u − max) v_u.
+// The running softmax over the words u, for one head and the columns of one chunk: max_u s_u, Σ_u
+// 2^(s_u − max) and Σ_u 2^(s_u − max) v_u.
 struct OnlineSoftmax {
   float max = -INFINITY, sum = 0;
   float y[kNumbers] = {};
@@ -72,10 +72,11 @@ struct OnlineSoftmax {
 };
 
 // Note [Whole rows]
-// A warp reads whole rows of k and v, that is all heads of a word. Lane l reads the chunks l, l +
-// 32, … of a row. The kLanes neighbouring lanes that read one head add their parts of its score.
-// Each lane computes the address of one word, and the other lanes get this address by a shuffle. If
-// there are few rows, four warps divide the words of one row among themselves.
+// A warp reads whole rows of k and v. A row has all heads of a word, and a chunk is 8 columns of a
+// row. Lane l reads the chunks l, l + 32, … of each row. The kLanes neighbouring lanes that read
+// one head add their sums, which gives the score of the head. Each lane computes the address of one
+// word, and the other lanes get that address by a shuffle. If there are few queries, four warps
+// divide the words of one query among themselves.
 template <int kChunks>
 struct RowReader {
   static constexpr int kAtOnce = kChunks > 2 ? 2 : 4;  // words whose loads are in flight together
@@ -94,7 +95,7 @@ struct RowReader {
       for (int k = 0; k < kNumbers; ++k) q[c][k] = chunk.at(k) * scale;
     }
   }
-  // Adds the words first … first + kAtOnce − 1 to the softmax, but only words below `count`. Lane l
+  // Adds the words first … first + kAtOnce − 1 to the softmax, except words from `count` on. Lane l
   // has the address of word l. REQUIRES: first < count.
   template <int kLanes>
   __device__ void read(const bf16* lane_address, int first, int count) {
@@ -142,7 +143,8 @@ struct RowReader {
 
 enum class Words { own, source };
 
-// Returns the address of the key of word u of a row. The value of the word is D numbers after it.
+// Returns the address of the key of word u that query `row` attends to. The value of the word is D
+// numbers after its key.
 template <Words kWords>
 struct WordAddress {
   const StepAttention<bf16>& in;
@@ -165,7 +167,7 @@ struct WordAddress {
   }
 };
 
-// Stores the key and value of the new word for later steps.
+// Stores the key and value of the new word of query `row`, for later steps.
 template <int kChunks>
 __device__ void store_new_word(const StepAttention<bf16>& in, const StepHeader& at, int row) {
   const void* const page = at.pages[(1 + at.step) * in.layers + in.layer];
@@ -178,8 +180,8 @@ __device__ void store_new_word(const StepAttention<bf16>& in, const StepHeader& 
   }
 }
 
-// Reads the part of a row's words that belongs to one of `shares` warps. The words are divided into
-// groups of kAtOnce words; the warp reads the groups share, share + shares, … .
+// Reads the words of one query that warp `share` of `shares` warps processes. The words are divided
+// into groups of kAtOnce words. The warp reads the groups share, share + shares, … .
 template <int kLanes, int kChunks, Words kWords>
 __device__ void read_words(RowReader<kChunks>& reader, const WordAddress<kWords>& address_of,
                            int share, int shares) {
@@ -194,16 +196,17 @@ __device__ void read_words(RowReader<kChunks>& reader, const WordAddress<kWords>
 }
 
 // Note [Rows of one sentence]
-// Hypotheses of a sentence are adjacent rows and attend to the same source. If all rows of a block
-// have the same source, the block reads each word once for all of them. Each warp computes, for all
-// rows, one chunk of the columns over one of kShares parts of the words.
+// The queries of the hypotheses of a sentence are adjacent rows, which attend to the same source.
+// If all rows of a block have the same source, the block reads each source word once for all of
+// them. Its warps divide the chunks of the columns and the words: for each chunk, kShares warps
+// each process every kShares-th group of kAtOnce words, for all rows.
 template <int kChunks>
 struct SameSourceRows {
   static constexpr int kShares = kWarps / kChunks, kAtOnce = 4, kRows = kWarps;
   float4 q[kRows][kChunks][2][kWarp];  // in shared memory, because there are not enough registers
   OnlineSoftmax partial_sums[kShares > 1 ? kShares - 1 : 1][kChunks][kRows][kWarp];
 
-  // Whether all rows of a block, which begins at row `first`, belong to one sentence.
+  // Whether all rows of the block that begins at row `first` attend to the same source.
   __device__ static bool have_same_source(const StepAttention<bf16>& in, const StepHeader& at,
                                           int first) {
     for (int r = 1; r < kRows && first + r < at.rows; ++r)
@@ -260,7 +263,7 @@ struct SameSourceRows {
     write(in, first, count, softmax);
   }
 
-  // Merges the partial sums of the kShares warps of each chunk and writes the result.
+  // For each chunk, merges the partial sums of its kShares warps and writes the result.
   __device__ void write(const StepAttention<bf16>& in, int first, int count,
                         OnlineSoftmax (&softmax)[kRows]) {
     const int warp = static_cast<int>(threadIdx.x) / kWarp;

@@ -10,8 +10,8 @@
 namespace fovea::kernel {
 namespace {
 
-// The cached words that one row of q attends to: the rows index[0 … n) of kv. The first half of the
-// columns of kv are the keys, the second half the values.
+// The cached words to which one row of q attends: the rows index[0 … n) of kv. In kv, the first
+// half of the columns has the keys, the second half the values.
 template <class T>
 struct CachedWords {
   Matrix<const T> kv;
@@ -32,9 +32,9 @@ void score_scalar(const T* q, const CachedWords<T>& in, int64_t heads, T scale, 
     }
 }
 
-// Like score_scalar(), with the same bits. REQUIRES: d is a multiple of kLanes<T>. Adding the lanes
-// of one dot product takes longer than its multiplications. So the function collects kLanes dot
-// products, transposes their lanes and adds them as vectors.
+// Returns the same bits as score_scalar(), but faster. REQUIRES: d is a multiple of kLanes<T>. To
+// add the lanes of one dot product takes longer than its multiplications. So the function collects
+// kLanes dot products, transposes their lanes and adds them as vectors.
 template <class T>
 void score_vectorised(const T* q, const CachedWords<T>& in, int64_t heads, T scale, T* scores) {
   using V = typename SimdVector<T>::type;

@@ -15,7 +15,7 @@ __device__ inline uint32_t bits(bf16 x) { return x.bits; }
 __device__ inline void set(float& to, float value) { to = value; }
 __device__ inline void set(bf16& to, float value) { to = to_bf16(value); }
 
-// 16 bytes of neighbouring numbers of a row, in the format that they have in memory.
+// 16 bytes of a row, that is, 8 bf16 or 4 float numbers in adjacent columns.
 template <class T>
 struct Chunk {
   static constexpr int kCount = 16 / sizeof(T), kOfWord = 4 / sizeof(T);
@@ -26,8 +26,9 @@ struct Chunk {
     if constexpr (kOfWord == 1) return __uint_as_float(word);
     return __uint_as_float(k % 2 ? word & 0xFFFF0000u : word << 16);
   }
-  // Loads the columns col … col + kCount − 1 of a row of `cols` columns; 0 beyond its end. If
-  // kAligned, REQUIRES: cols % kCount == 0 and the row begins at a multiple of 16 bytes.
+  // Loads the columns col … col + kCount − 1 of a row of `cols` columns, with 0 for columns past
+  // its end. If kAligned, REQUIRES: cols % kCount == 0, and the row begins at a multiple of 16
+  // bytes.
   template <bool kAligned>
   __device__ static Chunk load(const T* row, int col, int cols) {
     Chunk chunk{};
@@ -58,21 +59,22 @@ struct Chunk {
 
 // Note [Groups and segments]
 // A group of lanes reads one head of one word at a time: d_k columns of k and of v. It has one lane
-// per chunk of these columns, but at most 32 lanes. The words of a row are divided into segments of
-// kSegment words, and four segments (w = 0 … 3) form a run. In segment w, group g reads the words
-// g, g + kStep, … . There is one partial sum for each w. A warp computes one or all of the four,
-// but they are always merged in the same order. So results do not depend on the number of rows.
+// per chunk (16 bytes) of these columns, but at most 32 lanes. The words that a row of q attends to
+// are divided into segments of kSegment words. Four segments (w = 0 … 3) form a run. In a segment,
+// group g of a warp reads the words g, g + kStep, … . All segments with the same w have one partial
+// sum. A warp computes one or all of the four partial sums, but they are always merged in the same
+// order. So results do not depend on the number of rows.
 constexpr int kSegments = 4;
-constexpr int kAtOnce = 4;  // words per group whose loads are in flight at the same time
+constexpr int kAtOnce = 4;  // words per group whose loads are in flight together
 
 // The sizes in Note [Groups and segments], for heads of at most kCols columns.
 template <class T, int kCols>
 struct Groups {
   static constexpr int kCount = Chunk<T>::kCount;
   static constexpr int kLanes = kCols / kCount < kWarp ? kCols / kCount : kWarp;
-  static constexpr int kChunks = kCols / (kCount * kLanes);  // chunks per lane
+  static constexpr int kChunks = kCols / (kCount * kLanes);  // chunks of a head per lane
   static constexpr int kEach = kChunks * kCount;
-  static constexpr int kStep = kWarp / kLanes;  // groups per warp
+  static constexpr int kStep = kWarp / kLanes;  // number of groups per warp
   static constexpr int kSegment = kAtOnce * kStep, kRun = kSegments * kSegment;
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % kLanes; }
@@ -80,8 +82,8 @@ struct Groups {
   __device__ static int column(int chunk) { return kCount * (lane() + chunk * kLanes); }
 };
 
-// The running softmax of a group of lanes: max_u s_u, Σ_u exp(s_u − max) and Σ_u exp(s_u − max)
-// v_u.
+// The running softmax over the words u that a group of lanes reads: max_u s_u, Σ_u exp(s_u − max)
+// and Σ_u exp(s_u − max) v_u.
 template <int kEach>
 struct OnlineSoftmax {
   float max = -INFINITY, sum = 0;
@@ -95,7 +97,8 @@ struct OnlineSoftmax {
 #pragma unroll
     for (int c = 0; c < kEach; ++c) y[c] *= by;
   }
-  // Merges the softmax of this lane with that of lane `lane ^ step`. Both lanes get the result.
+  // Merges the softmax of this lane with that of the lane with number (this lane ^ step). Both
+  // lanes get the result.
   __device__ void merge_lane(int step) {
     raise_max(fmaxf(max, __shfl_xor_sync(~0u, max, step)));
     sum += __shfl_xor_sync(~0u, sum, step);
@@ -104,8 +107,8 @@ struct OnlineSoftmax {
   }
 };
 
-// Returns the address of the key of word u of the row, at the first column of the head. The value
-// of the word is D numbers after its key.
+// Returns the address of the key of word u of a hypothesis, at the first column of the head. The
+// value of the word is D numbers after its key.
 template <class T>
 struct OwnWords {
   const T* new_key;          // key of the new word
@@ -120,7 +123,7 @@ struct OwnWords {
     return page + __ldg(slots + u) * stride + column;
   }
 };
-// Like OwnWords, but for the words of the source.
+// Like OwnWords, but for the words of the source sentence.
 template <class T>
 struct SourceWords {
   const T* first;
@@ -136,7 +139,7 @@ struct HeadLayout {                  // the layout of q, k and v for one head of
   int heads = 1;                     // from one distance to the next
 };
 
-// Adds the words first + t · kStep, t < kAtOnce, to the softmax, but only words below n.
+// Adds the words first + t · kStep, t < kAtOnce, to the softmax, except words from n on.
 template <class T, int kCols, bool kAligned, class Words>
 __device__ void read_words(OnlineSoftmax<Groups<T, kCols>::kEach>& softmax, const HeadLayout& head,
                            const float* q, const Words& word, int first, int n) {
@@ -175,8 +178,8 @@ __device__ void read_words(OnlineSoftmax<Groups<T, kCols>::kEach>& softmax, cons
   }
 }
 
-// The partial sums for w = 0 … 3 (Note [Groups and segments]). result() merges them and divides by
-// the total of the exponentials.
+// The four partial sums (w = 0 … 3) of Note [Groups and segments]. result() merges them and divides
+// by the sum of all exponentials.
 template <int kCols>
 struct PartialSums {
   float sums[kSegments][kCols];
@@ -185,7 +188,7 @@ struct PartialSums {
   __device__ float result(int column) const {
     OnlineSoftmax<1> whole;
     for (int w = 0; w < kSegments; ++w) {
-      if (totals[w] == 0) continue;  // the segments w had no words
+      if (totals[w] == 0) continue;  // the segments with this w had no words
       whole.raise_max(fmaxf(whole.max, maxima[w]));
       const float by = expf(maxima[w] - whole.max);
       whole.sum += totals[w] * by;
@@ -195,8 +198,8 @@ struct PartialSums {
   }
 };
 
-// The work of a thread: its row, its head and its first segment. Neighbouring warps have
-// neighbouring rows and the same head, because rows of a sentence read the same words.
+// The work of a thread: its row, its head, and w of its first segment. Neighbouring warps have
+// neighbouring rows and the same head, because rows of one sentence read the same words.
 struct WarpRole {
   int row, head, in_block, segment, thread, threads;
 
@@ -252,7 +255,8 @@ __device__ HeadLayout head_of(const StepAttention<T>& in, float scale) {
   return {static_cast<int>(in.y.cols / in.heads), static_cast<int>(in.y.cols), scale};
 }
 
-// `warps` warps (1 or kWarps) together compute one head of one row.
+// Attention to the own words of each hypothesis. `warps` warps (1 or kWarps) compute one head of
+// one row together.
 template <class T, int kCols, bool kAligned>
 __global__ void __launch_bounds__(kWarps* kWarp)
     attend_own(const __grid_constant__ StepAttention<T> in, float scale, int warps) {
@@ -267,7 +271,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const bool alive = role.row < at.rows;
   const int row = alive ? role.row : 0, column = role.head * head.size;
   const T* q = in.q.row(row) + column;
-  const void* const* pages = at.pages + layers + in.layer;  // skips the pointers to the source
+  const void* const* pages = at.pages + layers + in.layer;  // skips the entries of the source
   if (alive && role.segment == 0 && G::group() == 0) {
     T* page = static_cast<T*>(const_cast<void*>(pages[int64_t{at.step} * layers]));
     T* to = page + int64_t{row} * 2 * D + column;
@@ -303,8 +307,9 @@ bool aligned_in_chunks(const T* data, int64_t step) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && step % Chunk<T>::kCount == 0;
 }
 
-// Calls launch(width, whether rows are aligned in chunks, 1 / √d_k, warps, blocks). If rows · heads
-// is small, each head of a row gets four warps instead of one, to reduce the latency.
+// Calls launch(width, whether rows are aligned in chunks, 1 / √d_k, warps, blocks). `warps` is the
+// number of warps per head and row: usually 1, but four if rows · heads is small, to reduce the
+// latency.
 template <class T, class Launch>
 void with_plan(const StepAttention<T>& in, Launch launch) {
   const int64_t size = in.y.cols / in.heads, rows = (in.y.rows + kWarps - 1) / kWarps * kWarps;

@@ -17,18 +17,19 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 512;
 static_assert(kMostSteered <= kWarp);  // one lane per hypothesis
 
-// The state of each sentence. A sentence without live hypotheses has finished.
+// The state of the search of each sentence. If a sentence has no live hypotheses, its search has
+// ended.
 struct Sentences {
   int count, width, n_best;
-  double* log_probs;  // [count, width]: log-probabilities of live hypotheses
-  double* ended;      // [count, n_best]: best scores of finished hypotheses, descending
+  double* log_probs;  // [count, width]: of the live hypotheses
+  double* ended;      // [count, n_best]: scores of the best finished hypotheses, descending
   double* limits;     // [count]: max_length^α
   int32_t *max_lengths, *source_first, *source_words;
-  int32_t *alive, *first;    // [count]: number of live rows, index of the first
+  int32_t *alive, *first;    // [count]: number of live rows, index of the first live row
   int32_t *words, *parents;  // [count, width]: rows of the next step
 };
 
-// The rows of a step and the k best words of each: their scores (values) and ids (columns).
+// The rows of a step, with the k best words of each row: their scores (values) and ids (columns).
 struct RankedRows {
   const float *log_sum, *values;
   const int32_t* columns;
@@ -37,11 +38,11 @@ struct RankedRows {
   int k;
 };
 
-// The BeamRules of one step, in the form that kernels use.
+// The BeamRules for one step, in the form that kernels read.
 struct StepRules {
-  int step;                    // number of words before the selected ones
-  double length, next_length;  // length^α with the selected words; with one more
-  bool early_stop, rising;     // rising: α ≥ 0
+  int step;                    // number of words of a hypothesis before the new word
+  double length, next_length;  // (number of words)^α with the new word; with one more word
+  bool early_stop, rising;     // rising: α ≥ 0, so that length^α does not fall
   int32_t end, banned_count;
   int32_t banned[kMostBanned];
 
@@ -52,15 +53,15 @@ struct StepRules {
   }
 };
 
-// The possible next words of a row, best first.
+// The words that can continue a row, the best first.
 struct Continuations {
   double before;  // log-probability of the hypothesis so far
   float log_sum, ending;
   const float* values;
   const int32_t* columns;
-  int left;          // remaining candidates
-  bool none = true;  // no word has been selected so far
-  bool any = false;  // whether `sum` and `word` hold the next candidate
+  int left;          // number of candidates that were not yet tried
+  bool none = true;  // true until the first word is selected
+  bool any = false;  // whether `sum` and `word` describe a next candidate
   double sum = 0;
   int32_t word = -1;
 
@@ -85,8 +86,8 @@ struct Continuations {
   }
 };
 
-// The lane with the largest sum, or the lowest of several such lanes; kWarp if no lane has a
-// candidate.
+// The lane with the largest sum; of several such lanes, the lowest. If no lane has a candidate,
+// kWarp.
 __device__ int best_lane(const Continuations& own) {
   int lane = own.any ? static_cast<int>(threadIdx.x) % kWarp : kWarp;
   double sum = own.sum;
@@ -101,8 +102,8 @@ __device__ int best_lane(const Continuations& own) {
   return lane;
 }
 
-// Selects the next words, like Beam::advance(). Each warp works for one sentence, each lane for one
-// row of that sentence.
+// Selects the next words by the rules of Beam::advance(). Each warp works for one sentence, and
+// each lane for one row of that sentence.
 __global__ void choose_words(const Sentences all, const RankedRows in, const StepRules rules) {
   const int s = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -119,7 +120,7 @@ __global__ void choose_words(const Sentences all, const RankedRows in, const Ste
     in.endings[row] = continuations.ending;
     continuations.advance(rules);
   }
-  __syncwarp();  // all lanes have read log_probs, which are overwritten below
+  __syncwarp();  // all lanes have read log_probs, which lane 0 now overwrites
   int alive = 0;
   double leading = 0;
   for (int kept = 0; kept < all.width; ++kept) {
@@ -147,18 +148,18 @@ __global__ void choose_words(const Sentences all, const RankedRows in, const Ste
     }
   }
   if (lane != 0) return;
-  // see Note [Early stop]
+  // The bound of Note [Early stop].
   const double bound = leading / (rules.rising ? all.limits[s] : rules.next_length);
   const bool finished = rules.early_stop && ended[all.n_best - 1] > bound;
   all.alive[s] = finished ? 0 : alive;
 }
 
-// The copy of the next rows for the host.
+// Where the kernel writes a copy of the next rows for the host.
 struct ReportedRows {
   int32_t *rows, *words, *parents;
 };
 
-// Writes the next rows of all sentences, one sentence after another. REQUIRES: one block.
+// Writes the next rows of all sentences, sorted by sentence. REQUIRES: the launch has one block.
 __global__ void __launch_bounds__(kThreads)
     collect_rows(const Sentences all, const NextRows to, const ReportedRows reported) {
   __shared__ int prefix_sums[kThreads];
@@ -193,7 +194,8 @@ __global__ void __launch_bounds__(kThreads)
   if (thread == 0) *reported.rows = to.header->rows = rows;
 }
 
-// Offsets, in numbers of 4 bytes, of the arrays that are copied to the host together.
+// The block that is copied to the host after each step. Each function returns the offset of an
+// array in the block, in units of 4 bytes. The first array, log_sum, is at 0.
 struct HostCopyLayout {
   int64_t rows = 0, k = 0, next = 0;
 
@@ -207,7 +209,7 @@ struct HostCopyLayout {
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * sizeof(float); }
 };
 
-// Divides a block of memory into arrays, one after another.
+// Cuts a block of memory into arrays, one after another.
 struct ArrayCutter {
   std::byte* at;
   template <class T>
@@ -218,7 +220,8 @@ struct ArrayCutter {
   }
 };
 
-// The size in bytes of the block that cut() divides. Arrays of 8-byte numbers come first.
+// The number of bytes of the block that cut() cuts. Arrays of 8-byte numbers are first in it, so
+// that they are aligned.
 std::size_t bytes_for(int count, const BeamRules& rules) {
   const auto wide = static_cast<std::size_t>(count * (rules.width + rules.n_best + 1));
   const auto narrow = static_cast<std::size_t>(count * (2 * rules.width + 5));
@@ -259,7 +262,7 @@ class CudaDeviceBeam : public DeviceBeam {
     step_ = 0;
     const auto count = static_cast<int>(offsets.size()) - 1;
     start_sentences(count, offsets);
-    const int64_t most = count * rules.width;  // padded rows: at most 2 · most or 4
+    const int64_t most = count * rules.width;  // number of rows; with padding at most 2 · most or 4
     device_bytes_ = HostCopyLayout{most, rules.candidates, 2 * most + 4}.bytes();
     device_result_ = allocate(device_bytes_, on_);
     if (host_bytes_ >= device_bytes_) return;
@@ -328,7 +331,7 @@ class CudaDeviceBeam : public DeviceBeam {
     return reinterpret_cast<T*>(device_result_.get()) + at;
   }
 
-  // Each sentence starts with one empty row and no finished hypotheses.
+  // Each sentence starts with one row without words, and without finished hypotheses.
   void start_sentences(int count, std::span<const int32_t> offsets) {
     std::vector<std::byte> image(bytes_for(count, rules_));
     const Sentences here = cut(image.data(), count, rules_);
@@ -367,7 +370,7 @@ class CudaDeviceBeam : public DeviceBeam {
   BeamRules rules_{};
   Sentences all_{};
   Buffer sentences_, device_result_, host_result_;  // host_result_: pinned host memory
-  std::size_t device_bytes_ = 0, host_bytes_ = 0;   // sizes of both
+  std::size_t device_bytes_ = 0, host_bytes_ = 0;   // numbers of bytes of both result buffers
   HostCopyLayout layout_, sent_layout_;
   Matrix<const float> scores_{};
   cudaEvent_t copied_ = nullptr;

@@ -12,7 +12,8 @@
 namespace fovea {
 namespace {
 
-// A step reads the whole cache. Copying it once in eight steps costs little in comparison.
+// If a matrix is full, space for this number of steps is added. A step reads the whole cache, so
+// copying it once in eight steps costs little.
 constexpr int64_t kReservedSteps = 8;
 
 // Note [Remembered rows]
@@ -114,11 +115,11 @@ class HostKvCache : public DecoderMemory {
 
  private:
   struct Row {
-    int32_t source;              // index into sources_
-    std::vector<int32_t> words;  // row of each word in kv_
+    int32_t source;              // index of its source sentence in sources_
+    std::vector<int32_t> words;  // for each word, its row in kv_
   };
   struct Source {
-    int32_t first, words;  // first row and number of rows in source_kv_
+    int32_t first, words;  // index of the first row in source_kv_, number of rows
   };
 
   int32_t source_end() const {
@@ -140,8 +141,8 @@ class HostKvCache : public DecoderMemory {
     source_ = {};
   }
 
-  // Copies the sources to larger matrices, but omits sources that no row uses. The new matrices
-  // have twice the size that the kept words and `words` further words need.
+  // Copies the sources that rows still use to larger matrices. These have twice the space that the
+  // copied sources and `words` more words need.
   void compact_sources(int32_t words) {
     std::vector<int32_t> new_index(sources_.size(), -1), kept;
     std::vector<Source> sources;
@@ -165,7 +166,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Reserves space in kv_ for one more word per row.
+  // Reserves space in kv_ for one more word of each row.
   void reserve_words() {
     if (kv_[0] && used_ + rows() <= kv_[0].size(0)) return;
     std::vector<int32_t> new_index(static_cast<size_t>(used_), -1), kept;
@@ -189,7 +190,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Adds one word to every row: rows used_, used_ + 1, … of kv_.
+  // Adds one word to every row. The new words are the rows used_, used_ + 1, … of kv_.
   void add_words() {
     auto place = static_cast<int32_t>(used_);
     for (Row& row : rows_) row.words.push_back(place++);
@@ -207,7 +208,7 @@ class HostKvCache : public DecoderMemory {
     });
   }
 
-  // The table of the words that each row attends to. add(row, index) appends the indices of one
+  // The table of the words to which each row attends. add(row, index) appends the indices for one
   // row.
   template <class Add>
   CachedRows table(int64_t width, const Add& add) const {
@@ -228,7 +229,7 @@ class HostKvCache : public DecoderMemory {
   std::vector<Tensor> kv_;         // per layer [capacity, 2D or state]; `used_` rows are filled
   int64_t used_ = 0;
   std::vector<Row> rows_;
-  CachedRows own_, source_;  // source_.index is absent if sources of rows changed
+  CachedRows own_, source_;  // if sources of rows have changed, source_.index is absent
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kStepsPerChunk = 8;  // number of steps whose pages are allocated together
 
-// Rounds the number of rows up to one of a few values. Each of these values has its own captured
-// graph.
+// Rounds the number of rows up to one of a few values, because each number of rows has its own
+// captured graph.
 int64_t padded_rows(int64_t rows) {
   if (rows > 256) return (rows + 127) / 128 * 128;
   int64_t capacity = 4;
@@ -23,7 +23,8 @@ int64_t padded_rows(int64_t rows) {
   return capacity >= 32 && rows <= capacity / 4 * 3 ? capacity / 4 * 3 : capacity;
 }
 
-// The plan of a step with `capacity` rows: the memory of its inputs, and its captured computation.
+// A step with `capacity` rows: the memory of its inputs, and its captured computation. `constant`
+// is the tensor that DecoderMemory::Next passes.
 struct StepPlan {
   enum Array { words, places, parents, source_first, source_words, kArrays };
   int64_t capacity;
@@ -69,7 +70,7 @@ struct StepPlan {
             capacity,
             place};
   }
-  // Discards the captured graph if parameters have changed or the constant has another address.
+  // If parameters have changed or the constant has another address, discards the captured graph.
   void discard_if_stale(const Tensor& now, uint64_t parameters) {
     const auto address = [](const Tensor& t) -> const void* {
       if (t && t.type() == ElementType::i32) return t.data<int32_t>();
@@ -84,7 +85,7 @@ struct StepPlan {
   }
 };
 
-// The slots of each row's words (Note [Pages of steps]).
+// The table of slots: the slot of each word of each row (Note [Pages of steps]).
 struct Table {
   Buffer data;
   int64_t rows = 0, stride = 0;
@@ -95,7 +96,7 @@ struct Table {
     const int64_t more = std::max(rows, needed_rows);
     const int64_t longer =
         std::max<int64_t>({64, stride, needed_stride > stride ? 2 * needed_stride : 0});
-    // If the allocation throws, the table does not change, because another search may use it.
+    // If the allocation throws, the table does not change: another search may still use it.
     data = allocate(static_cast<std::size_t>(more * longer) * sizeof(int32_t), device);
     rows = more;
     stride = longer;
@@ -222,7 +223,7 @@ class CudaKvCache : public DecoderMemory {
   }
 
   // Reserves pages for kStepsPerChunk steps, beginning with this one. In the first step, reserves
-  // them only for this step, because later steps of a search have more rows.
+  // pages for this step only, because later steps have more rows.
   void reserve_pages(int64_t rows) {
     table_.reserve(rows, steps_ + 1, on_);
     if (steps_ < reserved_steps_ && rows <= reserved_rows_) return;
@@ -273,8 +274,8 @@ class CudaKvCache : public DecoderMemory {
     upload(plan.image.data(), plan.control.get(), plan.image.size(), on_);
   }
 
-  // Runs the work of a plan the first time, captures it as a graph the second time, and replays the
-  // graph from then on.
+  // Runs the work of a plan. The first time, it runs the work directly. The second time, it
+  // captures the work as a graph. From then on, it replays the graph.
   void run_step(StepPlan& plan, const Compute& compute) {
     const auto work = [&] {
       extend_table(on_, plan.step_control());
@@ -314,7 +315,7 @@ class CudaKvCache : public DecoderMemory {
   Buffer device_pages_;
   Table previous_table_, table_;
   int64_t steps_ = 0, reserved_steps_ = 0, reserved_rows_ = 0;
-  Tensor scores_;  // all plans share this memory
+  Tensor scores_;  // all plans write their scores to this memory
   std::map<std::pair<int64_t, Precision>, StepPlan> plans_;
   StepPlan* current_ = nullptr;
   std::unique_ptr<DeviceBeam> device_beam_;

@@ -38,8 +38,8 @@ Extent extent_of(std::span<const AttentionMap> maps) {
   return extent;
 }
 
-// Replaces row i by row i + 1, so that each target word gets the attention of the step that reads
-// it instead of the step that writes it. No step reads </s>, so the last row stays.
+// Replaces row i by row i + 1. So each target word gets the attention of the step that reads it
+// instead of the step that writes it. No step reads </s>, so the last row does not change.
 void shift_rows(SoftAlignment& pieces) {
   std::copy(pieces.weights.begin() + std::min(pieces.cols, std::ssize(pieces.weights)),
             pieces.weights.end(), pieces.weights.begin());
@@ -99,7 +99,7 @@ SoftAlignment by_word(const SoftAlignment& pieces, std::span<const int> target_w
   const int64_t rows = target_words.empty() ? 0 : target_words.back() + 1;
   const int64_t cols = source_words.empty() ? 0 : source_words.back() + 1;
   SoftAlignment words{rows, cols, std::vector<float>(static_cast<size_t>(rows * cols), 0.0f)};
-  std::vector<int> size(static_cast<size_t>(rows), 0);  // pieces of each target word
+  std::vector<int> size(static_cast<size_t>(rows), 0);  // number of pieces of each target word
   for (int64_t i = 0; i < pieces.rows; ++i) {
     ++size[target_words[i]];
     for (int64_t j = 0; j < pieces.cols; ++j)
@@ -125,7 +125,7 @@ WordPieces cut_words(const Vocabulary& vocabulary, std::string_view line) {
 
 void attend_pairs(const Model& model, std::span<const PairPieces> pairs, int64_t batch_tokens,
                   const UseMaps& use) {
-  std::vector<size_t> readable;  // the pairs without an empty side
+  std::vector<size_t> readable;  // indices of the pairs without an empty side
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto& [source, target] = pairs[i];

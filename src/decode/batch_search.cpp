@@ -11,7 +11,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kExtraLength = 10;
-constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking more threads takes longer
+constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking threads takes longer
 
 // The maximum number of words of a translation. `needed` words must fit if the model permits.
 int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOptions& options,
@@ -161,8 +161,9 @@ void BatchSearch::start_device_search() {
   if (DeviceSearch::supports(rules)) device_.emplace(*device, decoder_.first_state(), rules);
 }
 
-// Ends the searches of unwanted sentences. If the device runs the search, it ends either all
-// searches or none: they stay until the caller wants no sentence of the batch any more.
+// Ends the searches of sentences that the caller does not want any more. If the device runs the
+// search, it cannot end single searches: all of them continue until no sentence of the batch is
+// wanted.
 void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   const auto wanted = [&](const SentenceSearch& search) { return options_.wanted(search.number); };
   if (device_ && std::ranges::any_of(searches_, wanted)) return;
@@ -237,8 +238,8 @@ void BatchSearch::step_on_host() {
   advance(StepScores(decoder_.step(words_), decoder_.ensemble(), candidates()));
 }
 
-// Advances all searches by one step. Searches are independent, and a batch on a GPU has many of
-// them, so threads share them.
+// Advances all searches by one step. They are independent, and a batch on a GPU has many of them,
+// so several threads advance them.
 void BatchSearch::advance(const StepScores& scores) {
   bool at_limit = false;
   for (int64_t s = 0; s < std::ssize(searches_); ++s) {
@@ -256,7 +257,7 @@ void BatchSearch::advance(const StepScores& scores) {
     for (int64_t s = 0; s < searches; ++s) {
       try {
         advance(scores, s, candidates);
-      } catch (...) {  // an exception must not leave the parallel region
+      } catch (...) {  // an exception must not leave an OpenMP region
         const std::lock_guard hold(mutex_);
         failure = std::current_exception();
       }

@@ -16,9 +16,9 @@ namespace fovea {
 
 // The result of a sentence whose search has ended.
 struct SearchResult {
-  int64_t index;                   // how many sentences were added before this one
-  int64_t number;                  // as given to add()
-  std::vector<Hypothesis> n_best;  // best first; empty if the caller stopped wanting it
+  int64_t index;                   // number of sentences that were added before this one
+  int64_t number;                  // the number that add() got for it
+  std::vector<Hypothesis> n_best;  // best first; empty if the caller no longer wanted it
 };
 
 // A search for several sentences at once, step by step (continuous batching). Finished sentences
@@ -48,14 +48,15 @@ class BatchSearch {
     std::vector<int32_t> prefix;
     int64_t context = 0;  // pieces of the frame's target_prefix that the decoder has read
   };
-  // The rows of one search: count rows from row `first` on. A separate array, because one thread
-  // reads all ranges after a step: reading the searches, which other threads have just written,
-  // would be slow.
+  // The rows of one search: `count` rows, beginning with row `first`. They are in a separate array,
+  // because one thread reads all of them after a step. To read them from the searches, which other
+  // threads have just written, would be slow.
   struct RowRange {
     int32_t first, count;
     bool at_limit;
   };
-  // A sentence with a running search: at most one, or one per sample.
+  // A sentence whose search has not ended. It has one search or, if the search samples, one per
+  // sample.
   struct OpenSentence {
     std::vector<int32_t> source;  // without its frame, with </s>; empty without coverage penalty
     int64_t running;              // number of running searches
@@ -75,8 +76,8 @@ class BatchSearch {
   void add_searches(int64_t source_pieces, int64_t number, const SentenceConstraints& own);
   void start_device_search();
   void drop_unwanted(std::vector<SearchResult>& results);
-  // Moves a search to position `to` of searches_ and sets its rows. truncate() removes the searches
-  // from position `count` on.
+  // move_search() moves search `from` to position `to` of searches_ and sets its rows. truncate()
+  // removes the searches from position `count` on.
   void move_search(size_t from, size_t to, const RowRange& rows);
   void truncate(size_t count);
   void collect_removed();
@@ -92,8 +93,9 @@ class BatchSearch {
   void update_rows(int64_t s);
   std::span<const int32_t> removed(int64_t row) const;
   void keep_live(std::vector<SearchResult>& results);
-  // Moves the hypotheses of an ended search to its sentence. After the last search of the sentence,
-  // sorts them, applies the coverage penalty and appends the result.
+  // Moves the hypotheses of an ended search to its sentence. If it is the last search of the
+  // sentence, sorts the hypotheses, applies the coverage penalty and appends the result to
+  // `results`.
   void end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
            std::vector<SearchResult>& results);
 

@@ -31,7 +31,7 @@ void Beam::sort_extensions() {
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-                              return a.word < b.word;  // as in `candidates`
+                              return a.word < b.word;  // pointers: the order of `candidates`
                             });
   extensions_.resize(kept);
 }
@@ -138,12 +138,12 @@ bool Beam::stops_by_rule() const {
 }
 
 // Note [Early stop]
-// A live hypothesis has `length` words and the log-probability s ≤ 0. It will finish with a
-// log-probability s' ≤ s at some length l with length < l ≤ max_length. Its score will be s' / l^α.
-// For α ≥ 0, l^α ≤ max_length^α and so
-//   s' / l^α ≤ s / l^α ≤ s / max_length^α,
-// and for α < 0 the bound is s / (length + 1)^α in the same way. If n finished hypotheses have
-// scores strictly above the bounds of all live hypotheses, the n best are known: further steps
+// A live hypothesis has `length` words and the log-probability s ≤ 0. Later it will finish with l
+// words, length < l ≤ max_length, and a log-probability s' ≤ s. Its score will be s' / l^α.
+// If α ≥ 0, then l^α ≤ max_length^α, and s / max_length^α is an upper bound of the score:
+//   s' / l^α ≤ s / l^α ≤ s / max_length^α.
+// If α < 0, the upper bound is s / (length + 1)^α for the same reason. If n finished hypotheses
+// have scores strictly above the bounds of all live hypotheses, the n best are known: further steps
 // would only add hypotheses that rank behind them. Live hypotheses are sorted by s, so the first
 // has the largest bound.
 bool Beam::n_best_known() const {

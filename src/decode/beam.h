@@ -9,18 +9,19 @@
 
 namespace fovea {
 
-// A finished translation as word ids. The score ranks the translations of one sentence.
+// A finished translation as word ids. Its score ranks it among the translations of one sentence.
 struct Hypothesis {
   std::vector<int32_t> words;    // without the pieces of the frame, with </s>
   std::vector<float> log_probs;  // of each word
   double log_prob = 0;           // Σ log_probs
-  double score = 0;              // log_prob / length^α, plus the coverage term if any
+  double score = 0;              // log_prob / length^α, plus the coverage penalty if any
 };
 
-// Orders by score, highest first; of equal scores, the smaller sequence of words is first.
+// Whether a ranks before b: it has a higher score or, if the scores are equal, a smaller sequence
+// of words.
 bool ranks_before(const Hypothesis& a, const Hypothesis& b);
 
-// A possible next word of a live hypothesis.
+// A word that can follow a live hypothesis.
 struct Candidate {
   int32_t word;
   double log_prob;       // log p of this word after the hypothesis, ≤ 0
@@ -28,8 +29,8 @@ struct Candidate {
   int32_t begun = 0;     // RequiredTerms::begun of that state
 };
 
-// A node of the search tree. It stands for a hypothesis: its last word, and as `parent` the index
-// of the node of the hypothesis without this word.
+// A node of the search tree. It represents a hypothesis by its last word. `parent` is the index of
+// the node of the hypothesis without this word.
 struct BeamNode {
   int32_t parent, word;  // the first node has no parent: −1
   float log_prob;
@@ -37,7 +38,7 @@ struct BeamNode {
 
 struct BeamOptions {
   int64_t size = 4;           // k: maximum number of hypotheses that a step keeps
-  int64_t n_best = 1;         // best(n) is exact up to this n; ≤ size
+  int64_t n_best = 1;         // best(n) is exact for n up to this number; ≤ size
   double length_penalty = 1;  // α
   int64_t max_length = 256;   // maximum words of a hypothesis, including </s>
   bool early_stop = true;     // end when the n_best best cannot change any more
@@ -63,7 +64,7 @@ class Beam {
   explicit Beam(const BeamOptions& options);
 
   const BeamOptions& options() const { return options_; }
-  int64_t length() const { return length_; }  // words of each live hypothesis
+  int64_t length() const { return length_; }  // number of words of each live hypothesis
   int64_t live() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_word(int64_t i) const { return nodes_[live_[i].node].word; }  // <s> at first
   std::vector<int32_t> words(int64_t i) const { return words_to(live_[i].node); }
@@ -86,14 +87,15 @@ class Beam {
   // enter the n best any more (Note [Early stop]), or when the rule stops (Note [Stop rules]).
   bool finished() const { return live_.empty(); }
 
-  // The tree of all hypotheses that any step kept. Parents come before their children.
+  // The tree of all hypotheses that a step has kept. Each node comes after its parent.
   const std::vector<BeamNode>& nodes() const { return nodes_; }
 
-  // The longest common prefix of all live hypotheses and the best finished one. The final best
-  // hypothesis begins with these words, and the prefix never becomes shorter in a later step.
+  // The longest common prefix of all live hypotheses and the best finished hypothesis. The final
+  // best hypothesis begins with these words. In later steps the prefix can only become longer.
   std::vector<int32_t> common_prefix() const;
 
-  // Returns the best n finished hypotheses, best first, or fewer if fewer have finished.
+  // Returns the n best finished hypotheses, best first. If fewer have finished, returns all of
+  // them.
   std::vector<Hypothesis> best(int64_t n) const;
 
  private:

@@ -10,8 +10,8 @@ namespace {
 
 constexpr BatchOptions kBatch{.tokens = 4096, .sentences = 64};
 
-// Returns the position at which the question begins: after the last </s>. REQUIRES: ids have a
-// </s>.
+// Returns the index of the first id of the question, which follows the last </s>. REQUIRES: `ids`
+// has a </s>.
 size_t question_start(std::span<const int32_t> ids) {
   size_t at = ids.size();
   while (ids[at - 1] != kEos) --at;
@@ -35,7 +35,7 @@ std::vector<int32_t> Classifier::encode(const ClassificationInput& text, bool* c
   if (!*cut) return ids;
   const size_t end = label_kind_ == LabelKind::answer ? question_start(ids) - 1 : ids.size();
   const size_t kept = longest - std::min(ids.size() - end, longest);
-  ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(kept),  // keeps the question whole
+  ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(kept),  // but not of the question
             ids.begin() + static_cast<std::ptrdiff_t>(end));
   ids.resize(std::min(ids.size(), longest));
   return ids;
@@ -45,7 +45,7 @@ std::vector<ClassificationResult> Classifier::classify(
     std::span<const ClassificationInput> texts) const {
   std::vector<ClassificationResult> results(texts.size());
   std::vector<std::vector<int32_t>> ids;
-  std::vector<int64_t> lengths, readable;  // of the texts with words
+  std::vector<int64_t> lengths, readable;  // readable: indices of the texts that have words
   for (size_t i = 0; i < texts.size(); ++i) {
     bool cut = false;
     const std::vector<int32_t> one = encode(texts[i], &cut);
@@ -99,7 +99,8 @@ void Classifier::rank(std::span<const double> logits, ClassificationResult& resu
   result.probability = result.labels.front().second;
 }
 
-// Sets the words of the result and their weights; the weight of a word is the sum over its pieces.
+// Sets the words of the result and their weights. The weight of a word is the sum of the weights of
+// its pieces.
 void Classifier::attend(const ClassificationInput& text, std::span<const int32_t> ids,
                         std::span<const double> weights, ClassificationResult& result) const {
   const Segmentation segmentation = bundle_.source.cut();
@@ -111,11 +112,11 @@ void Classifier::attend(const ClassificationInput& text, std::span<const int32_t
   for (size_t j = 0; j < document.size(); ++j)
     result.weights[static_cast<size_t>(word[j])] += static_cast<float>(weights[j]);
   if (segmentation != Segmentation::words && segmentation != Segmentation::tokens) return;
-  size_t at = 0;  // the text as written, so no <unk>
+  size_t at = 0;  // the words are taken from the text, so there is no <unk>
   for (const std::string& part : whole ? std::vector{text.text} : sentences_of(text.text)) {
     for (const std::string& word : bundle_.source.spelt(part))
       if (at < document.size() && document[at] != kEos) result.words[at++] = word;
-    ++at;  // </s>
+    ++at;  // skips </s>
   }
 }
 

@@ -11,27 +11,28 @@
 
 namespace fovea {
 
-// A text to classify. `question` is a question about the text, if the model answers questions;
+// A text to classify. If the model answers questions, `question` is a question about the text,
 // otherwise it is empty.
 struct ClassificationInput {
   std::string text, question;
 };
 
 struct ClassificationResult {
-  std::string label;  // the most probable one; empty if the text has no words
+  std::string label;  // the most probable label; empty if the text has no words
   double probability = 0;
-  std::vector<std::pair<std::string, double>> labels;  // all, most probable first
+  std::vector<std::pair<std::string, double>> labels;  // all labels, most probable first
   std::vector<std::string>
-      words;  // of the text as written; </s> ends the text or, with a question, each sentence
-  std::vector<float> weights;  // attention weight of each word; empty if the model has no attention
-  bool cut = false;            // the text was shortened to the limit of the model
+      words;  // as in the text; </s> follows the text or, with a question, each sentence
+  std::vector<float> weights;  // attention weight of each word; empty if no attention
+  bool cut = false;            // true: the text was cut to the model's limit
 };
 
-// A text classifier: finds labels, or answers to questions, with a model that was trained for it.
-// The bundle must outlive it. Each text has one result, which does not depend on the other texts.
+// A text classifier: finds the label of a text, or the answer to a question, with a model that was
+// trained for it. The bundle must outlive it. Each text has one result, which does not depend on
+// the other texts.
 class Classifier {
  public:
-  // Throws ExitCode::model if the model is not a text classifier.
+  // If the model is not a text classifier, throws ExitCode::model.
   explicit Classifier(const ModelBundle& bundle);
 
   LabelKind asked() const { return label_kind_; }

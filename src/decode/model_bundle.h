@@ -20,14 +20,15 @@ struct ModelBundle {
 // The vocabularies of both sides and their files.
 struct VocabularyPair {
   Vocabulary source, target;
-  std::vector<std::string> files;  // one if the vocabulary is joint, otherwise two
+  std::vector<std::string> files;  // one file for both sides, or two files
 };
 
-// Loads vocab.spm or vocab.txt for both sides, or source.* and target.*. Throws ExitCode::model if
-// there is no vocabulary, or if there are several files for one side.
+// Loads the vocabularies: vocab.spm or vocab.txt for both sides, otherwise source.* and target.*.
+// If there is no vocabulary, or one side has several files, throws ExitCode::model.
 VocabularyPair load_vocabularies(const std::string& directory);
 
-// Writes the vocabularies under the same names: one file if both are equal, otherwise two.
+// Writes the vocabularies under these names: one file if both vocabularies are equal, otherwise
+// two.
 void save_vocabularies(const std::string& directory, const Vocabulary& source,
                        const Vocabulary& target);
 
@@ -36,7 +37,7 @@ void save_vocabularies(const std::string& directory, const Vocabulary& source,
 ModelBundle load_package(const std::string& directory, Device device = Cpu{},
                          const std::string& adapter = "");
 
-// Throws ExitCode::model if the models of an ensemble have different vocabularies.
+// If the models of an ensemble have different vocabularies, throws ExitCode::model.
 void check_ensemble(const std::vector<ModelBundle>& bundles);
 
 }  // namespace fovea

@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-// These functions return the interface of the model that a task needs. They throw ExitCode::usage
-// if the model does not implement it.
+// Each function returns one interface of the model, for a task that needs it. If the model does not
+// implement it, throws ExitCode::usage.
 const Decodable& decodable(const Model& model);
 const Attentive& attentive(const Model& model);
 const Explainable& explainable(const Model& model);

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDefaultModel = "models/en-de";
-constexpr const char* kGallery = "gallery";  // a folder beside the default model
+constexpr const char* kGallery = "gallery";  // a folder of models, beside the default model
 
-// Returns the model directories in a folder, in alphabetical order.
+// Returns the model directories in a folder, sorted by name.
 std::vector<std::string> models_in(const fs::path& folder) {
   std::vector<std::string> found;
   std::error_code error;
@@ -27,8 +27,8 @@ std::vector<std::string> models_in(const fs::path& folder) {
   return found;
 }
 
-// A name is proposed only if it needs fewer edits than this. The names are short, so two edits
-// already turn a name into an unrelated one, such as "toy" into "dot".
+// If a name needs this number of edits or more, it is not proposed. Names of models are short, so
+// two edits can turn a name into an unrelated name, such as "toy" into "dot".
 constexpr size_t kTooManyEdits = 2;
 
 std::string names_of(const std::vector<std::string>& directories) {
@@ -38,7 +38,8 @@ std::string names_of(const std::vector<std::string>& directories) {
   return names;
 }
 
-// "; the bundled models are de-en, en-de; those of the gallery: additive, dot"
+// Returns a text such as "; the bundled models are de-en, en-de; those of the gallery: additive,
+// dot".
 std::string bundled_models() {
   const std::string models = names_of(find_models()), gallery = names_of(find_gallery());
   if (models.empty()) return "";
@@ -61,8 +62,8 @@ std::string bundled_models() {
   fail(ExitCode::model, name, ": there is no such model directory; ", advice, bundled_models());
 }
 
-// Returns the name of the other toolkit that made this model directory, or "" if none is
-// recognised.
+// Returns the name of the other toolkit that made this model directory. If it recognises none,
+// returns "".
 std::string other_program(const fs::path& directory) {
   std::error_code error;
   const auto has = [&](const char* file) { return fs::exists(directory / file, error); };

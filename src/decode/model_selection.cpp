@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-// Returns the bundled models, the default model first. Skips models that it cannot read, with a
+// Returns the bundled models, the default model first. If it cannot read a model, skips it with a
 // warning.
 std::vector<BundledModel> bundled_models() {
   const std::string first = find_default_model();

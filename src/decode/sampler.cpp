@@ -19,8 +19,8 @@ double uniform(uint64_t seed, const RandomDraw& which) {
 
 }  // namespace
 
-// Truncates words_ to the `top_k` most probable words, then to the most probable of these whose
-// probabilities sum to at least `top_p`.
+// Cuts words_ to the `top_k` most probable words. Then keeps the fewest of the most probable words
+// that have at least `top_p` of the total probability of these words.
 void Sampler::keep_probable() {
   const bool by_count = options_.top_k > 0 && options_.top_k < std::ssize(words_);
   if (!by_count && options_.top_p >= 1) return;

@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-// Returns log p of every target word of a batch, under the mean probability of the models.
+// Returns log p of every target word of a batch, where p is the mean probability of the models.
 std::vector<double> log_likelihoods(std::span<const Model* const> models, const PairBatch& batch) {
   const TrainingBatch pairs{{batch.source.ids, batch.source.offsets},
                             {batch.target_in.ids, batch.target_in.offsets},

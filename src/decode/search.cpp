@@ -15,10 +15,11 @@ namespace fovea {
 namespace {
 
 // Note [Shares]
-// Threads that share one step wait for each other after each of its many small operations. So if
-// there are sentences for at least half of the threads, each thread translates its own share. The
-// sentences of a batch are sorted by length. With n shares, each share gets every n-th sentence, so
-// that all shares have about the same work.
+// A share is the group of sentences of a batch that one thread translates alone. If threads worked
+// together on one step, they would wait for each other after each of its many small operations. So
+// if there are sentences for at least half of the threads, each thread gets a share. The sentences
+// of a batch are sorted by length. With n shares, each share gets every n-th sentence, so that all
+// shares have about the same work.
 
 int number_of_shares(std::span<const Model* const> models, int64_t sentences) {
   const bool on_host = std::ranges::all_of(models, [](const Model* model) {

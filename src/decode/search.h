@@ -13,10 +13,10 @@
 
 namespace fovea {
 
-// The options of a search. Every field has the meaning of the option of `fovea translate` of the
+// The options of a search. Each field has the meaning of the option of `fovea translate` with the
 // same name.
 struct SearchOptions {
-  int64_t beam = 4;  // 1 is greedy search
+  int64_t beam = 4;  // number of hypotheses; 1 is greedy search
   int64_t n_best = 1;
   double length_penalty = 0.6;   // α: score = log-probability / length^α
   double coverage_penalty = 0;   // β of Wu et al. 2016, applied to the finished hypotheses
@@ -35,18 +35,19 @@ struct SearchOptions {
   std::optional<SamplerOptions> sampling = {};  // n_best samples instead of a search
   // The search calls `wanted` before each step with the number of each sentence. Several threads
   // may call it at the same time. If it returns false, the sentence leaves the batch and has no
-  // translations. On a GPU the search does not call it for every sentence, and an unwanted sentence
-  // may stay while others are wanted: then it still has callbacks and translations.
+  // translations. On a GPU, the search does not call it for every sentence. If other sentences of
+  // the batch are wanted, an unwanted sentence may stay; then it still has callbacks and
+  // translations.
   std::function<bool(int64_t number)> wanted = nullptr;
-  // The search calls `each_step` after each step with the number of each sentence and the current
+  // After each step, the search calls `each_step` with the number of each sentence and the current
   // state of its search. Any thread may call `each_step` and `watch`, but only one thread at a
   // time.
   std::function<void(int64_t number, const Beam& beam)> each_step = nullptr;
-  // The search calls `watch` with the number of a sentence and its search when that search has
-  // ended.
+  // When the search for a sentence has ended, `watch` is called with the number of the sentence and
+  // its search.
   std::function<void(int64_t number, const Beam& beam)> watch = nullptr;
 
-  // Throws ExitCode::usage with the name of the option if a value is out of range.
+  // If a value is out of range, throws ExitCode::usage with the name of the option.
   void check() const;
 };
 
@@ -69,11 +70,12 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
                                             const SearchOptions& options,
                                             std::span<const SentenceConstraints> constraints = {});
 
-// Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices
-// of each share, one thread per share. Throws the first exception of a share.
+// Distributes the sentences of a batch over threads (Note [Shares]). Calls `act` with the indices
+// of the sentences of each share, one thread per share. If shares throw, throws the first
+// exception.
 void in_shares(std::span<const Model* const> models, int64_t sentences,
                const std::function<void(std::span<const int64_t> share)>& act);
-// Returns the options with `each_step` and `watch` wrapped so that only one thread at a time calls
+// Returns the options with `each_step` and `watch` changed so that only one thread at a time calls
 // them. Both lock `mutex`, which must outlive the result.
 SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex);
 

@@ -15,9 +15,9 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kAttentionTokens = 1024;  // limit of an AttentionBatch
+constexpr int64_t kAttentionTokens = 1024;  // maximum number of pieces of an AttentionBatch
 
-// A batch of pairs of source and translation whose attention maps are computed together.
+// A batch of pairs of source and translation, for which the attention maps are computed together.
 struct AttentionBatch {
   std::vector<TextPair> pairs = {};
   int64_t pieces = 0;
@@ -52,7 +52,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
                                                const LineNames& names) const {
   std::vector<Translation> translations(lines.size());
   std::vector<std::vector<int32_t>> sources;
-  std::vector<int64_t> lengths, line_indices;  // of the lines that are not empty
+  std::vector<int64_t> lengths, line_indices;  // indices: which lines are not empty
   for (size_t i = 0; i < lines.size(); ++i) {
     const int64_t number =
         names.lines.empty() ? names.first + static_cast<int64_t>(i) : names.lines[i];
@@ -130,7 +130,7 @@ void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) con
     for (Alternative& a : t.n_best)
       for (size_t at = 0; (at = a.text.find("\uFFFD", at)) != std::string::npos;)
         a.text.erase(at, 3);
-  if (!t.n_best.empty()) t.text = t.n_best.front().text;  // empty if no longer wanted
+  if (!t.n_best.empty()) t.text = t.n_best.front().text;  // else: line not wanted
 }
 
 void Translator::attend(std::span<Translation* const> translations) const {
@@ -176,7 +176,7 @@ RollingTranslation::RollingTranslation(const Translator& translator, SearchOptio
 
 void RollingTranslation::add(std::span<const Line> lines) {
   std::vector<std::vector<int32_t>> encoded;
-  encoded.reserve(lines.size());  // `sources` refers to its elements
+  encoded.reserve(lines.size());  // not reallocated, because `sources` refers to its elements
   std::vector<Source> sources;
   for (const Line& line : lines) {
     encoded.push_back(translator_.encode(line.text, "input:" + std::to_string(line.number + 1)));

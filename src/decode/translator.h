@@ -21,15 +21,15 @@ namespace fovea {
 // The options of a Translator.
 struct TranslateOptions {
   SearchOptions search = {};
-  int64_t batch_tokens = 2048;  // source pieces of a batch
+  int64_t batch_tokens = 2048;  // number of source pieces of a batch
   int64_t batch_sentences = 64;
   bool alignment = false;   // word alignment of every translation
   bool attention = false;   // all attention maps of the best translation
   bool tree = false;        // the search tree of every translation
   bool warn = true;         // logs warnings about truncated or repaired lines
-  WordWhatIf what_if = {};  // REQUIRES: one model, one line that is not empty
-  // translate() calls `progress` after each batch with the number of translated lines. If it
-  // returns false, translate() stops.
+  WordWhatIf what_if = {};  // REQUIRES: one model, and only one line that is not empty
+  // After each batch, translate() calls `progress` with the number of lines that are translated. If
+  // it returns false, translate() stops.
   std::function<bool(int64_t done)> progress = nullptr;
 };
 
@@ -50,12 +50,12 @@ struct Translation {
   std::vector<Alternative> n_best;  // best first; empty if the line is empty or not wanted
   std::vector<int32_t> source_ids;  // like ids; empty for an empty line
   std::vector<std::string> source_pieces;
-  std::vector<AttentionMap> attention = {};   // of the best translation, on request
-  std::vector<BeamNode> tree = {};            // of the search, on request
-  std::shared_ptr<const Model> altered = {};  // the model with the intervention, if any
+  std::vector<AttentionMap> attention = {};   // of the best translation, if requested
+  std::vector<BeamNode> tree = {};            // of the search, if requested
+  std::shared_ptr<const Model> altered = {};  // the model with the intervention, if there is one
 };
 
-// The file name of the lines to translate, and their line numbers. Warnings name them.
+// The file name and the line numbers of the texts to translate, which appear in warnings.
 struct LineNames {
   std::string file = "input";
   int64_t first = 1;  // the number of the first line; random numbers depend on it, too
@@ -65,10 +65,10 @@ struct LineNames {
 };
 
 // A translator of lines of text. The models must outlive it. Each line has one translation, which
-// does not depend on the other lines. Thread-safe if options.warn is false.
+// does not depend on the other lines. If options.warn is false, thread-safe.
 class Translator {
  public:
-  // Several models are an ensemble.
+  // If there are several models, they are an ensemble.
   Translator(std::vector<const Model*> models, Vocabulary source, Vocabulary target,
              TranslateOptions options);
 
@@ -80,9 +80,9 @@ class Translator {
   std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
   std::shared_ptr<const Model> with_intervention(std::vector<int32_t> source) const;
   Alternative alternative(Hypothesis hypothesis) const;
-  // Sets all fields that follow from the hypotheses. REQUIRES: source_ids are set.
+  // Sets all fields of `translation` that follow from the hypotheses. REQUIRES: source_ids is set.
   void fill_in(Translation& translation, std::vector<Hypothesis> hypotheses) const;
-  void attend(std::span<Translation* const> translations) const;  // only if options.attention
+  void attend(std::span<Translation* const> translations) const;  // if options.attention
 
   std::vector<const Model*> models_;
   Vocabulary source_, target_;
@@ -92,8 +92,8 @@ class Translator {
       truncated_{"lines that were truncated"};
 };
 
-// A step-by-step translation with continuous batching: lines can be added while others are being
-// translated (BatchSearch). Each line is returned as soon as its translation is complete, and the
+// A step-by-step translation with continuous batching (BatchSearch): the caller can add lines while
+// other lines are being translated. A line is returned as soon as its translation is complete. Its
 // translation is the same as without other lines. Not thread-safe.
 class RollingTranslation {
  public:
@@ -104,8 +104,8 @@ class RollingTranslation {
 
   bool empty() const { return search_.empty() && done_.empty(); }
   bool open() const { return search_.open(); }  // whether lines may be added now
-  // A line to translate. `number` identifies it in callbacks and selects its random numbers;
-  // warnings show number + 1. Lines that are in translation at the same time must have different
+  // A line to translate. `number` identifies it in callbacks and selects its random numbers.
+  // Warnings show number + 1. At any time, the lines that are not yet complete must have different
   // numbers.
   struct Line {
     int64_t number;
@@ -128,14 +128,14 @@ class RollingTranslation {
   };
   RollingTranslation(const Translator& translator, SearchOptions options);
   void add(std::span<const Source> sources);
-  std::vector<Done> search_step();  // step() without attention and alignment
+  std::vector<Done> search_step();  // like step(), but without attention and alignment
 
   const Translator& translator_;
   SearchOptions options_;
   std::vector<const Model*> models_;
   BatchSearch search_;
-  std::map<int64_t, Translation> in_progress_;  // by number
-  std::vector<Done> done_;                      // empty lines, ready without a search
+  std::map<int64_t, Translation> in_progress_;  // by Line::number
+  std::vector<Done> done_;                      // empty lines, which need no search
 };
 
 }  // namespace fovea

@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kSumSlack = 1e-3;  // how far the sum of the weights may be from 1
+constexpr double kSumSlack = 1e-3;  // maximum distance of the sum of the weights from 1
 
 void check_word(const char* name, int64_t word, int64_t words) {
   check(word >= 0 && word < words, ExitCode::usage, name, ": there is no word ", word,

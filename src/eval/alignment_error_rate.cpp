@@ -48,24 +48,27 @@ AlignmentCounts count_links(const Links& links, const GoldLinks& gold) {
 }
 
 // Note [Growing alignments]
+// A link joins a source word and a target word; the union has the links of both directions.
 // grow-diag starts with the intersection. It visits the links by source word, then by target word,
-// including links that it has just added. For each of the eight neighbours of a link, it adds the
-// neighbour if the union contains it and it joins two words without a link. It repeats this until
-// it adds no link. `final` then visits the links of the forward direction, then of the backward
-// direction, and adds each link that joins two words without a link.
-//A horizontal or vertical neighbour of a link shares a word with it. So if both words must be
-//without a link, only the four diagonal neighbours can qualify. If two of them share a word, the
-//first one wins. The order
-// of kNeighbours reproduces the published symmetrisations of the English-French Hansards exactly.
-//Other programs differ. In Moses, grow-diag already adds a link if one of its two words is without
-//a link. The `final` of Moses requires one such word, and its "final-and" requires two. Our
-//grow_diag_final_and is the grow-diag-final-and of Moses.
+// including links that it has just added. A link has eight neighbours. grow-diag adds a neighbour
+// if the union contains it and neither of its two words has a link. It repeats this until it adds
+// no link. `final` then visits the links of the forward direction, then of the backward direction.
+// It adds each link whose two words have no link.
+//
+// A horizontal or vertical neighbour of a link shares a word with that link. So only the four
+// diagonal neighbours can be added. If two of these share a word, the first of them is added;
+// kNeighbours gives the order. This order reproduces the published symmetrisations of the
+// English-French Hansards exactly.
+//
+// Other programs differ. In Moses, grow-diag adds a neighbour even if only one of its words has no
+// link. The `final` of Moses requires one word without a link, and its "final-and" requires two.
+// Our grow_diag_final_and is the grow-diag-final-and of Moses.
 namespace {
 
 constexpr Link kNeighbours[] = {{-1, 0}, {0, -1},  {1, 0},  {0, 1},
                                 {-1, 1}, {-1, -1}, {1, -1}, {1, 1}};
 
-enum class Free { one, both };  // the number of words of a link that must be without a link
+enum class Free { one, both };  // how many words of a new link must have no link
 
 class GrowingAlignment {
  public:
@@ -82,8 +85,8 @@ class GrowingAlignment {
   void grow(const Links& candidates, Free wanted) {
     for (bool added = true; added;) {
       added = false;
-      // insert() keeps the iterators of a set valid, and the loop also visits later links that it
-      // adds.
+      // insert() does not invalidate the iterators of a set. So this loop also visits those links
+      // that it adds after the current link.
       for (const auto& [source, target] : links_)
         for (const auto& [down, right] : kNeighbours) {
           const Link near{source + down, target + right};

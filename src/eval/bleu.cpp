@@ -23,12 +23,12 @@ double value_of(const BleuOptions& options) {
   return options.smooth_value.value_or(options.smooth == BleuSmoothing::floor ? 0.1 : 1.0);
 }
 
-// Returns log x, and for x = 0 a large negative number instead of −∞, so that one n-gram order
-// without a match makes the score 0.
+// Returns log x. For x = 0 it returns a large negative number instead of −∞. So if an order of
+// n-grams has no match, the score is 0.
 double floored_log(double x) { return x == 0.0 ? -9999999999.0 : std::log(x); }
 
-// Returns the reference length that is nearest to the length of the hypothesis, the shorter one if
-// two are equally near. texts: the hypothesis, then its references.
+// Returns the length of the reference that is nearest to the length of the hypothesis. If two are
+// equally near, returns the shorter length. `texts` holds the hypothesis and then its references.
 size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32string_view>> texts) {
   auto distance = [=](size_t length) {
     return length > hypothesis ? length - hypothesis : hypothesis - length;
@@ -42,12 +42,13 @@ size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32str
   return best;
 }
 
-// A counter of the n-grams of one segment at a time. It reuses its memory for the next segment.
+// Counts the n-grams of one segment (line) at a time. It reuses its memory for the next segment.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const BleuOptions& options) : options_(options) {}
 
-  // texts: the hypothesis, then its references; row: [2 + 2 max_order], initially zero
+  // `texts` holds the hypothesis and then its references. `row` [2 + 2 max_order] receives the
+  // statistics; it must be 0 before the call.
   void count(std::span<const std::vector<std::u32string_view>> texts, double* row) {
     row[0] = static_cast<double>(texts[0].size());
     row[1] = static_cast<double>(closest_length(texts[0].size(), texts));
@@ -60,7 +61,8 @@ class SegmentCounter {
   }
 
  private:
-  // Σ_g min(count in the hypothesis, maximum count in a reference)
+  // Returns Σ_g min(count of g in the hypothesis, maximum count of g in a reference) over the
+  // n-grams g.
   long matches(size_t texts) {
     allowed_.assign(ngrams_.distinct(), 0);
     for (size_t t = 1; t < texts; ++t) {
@@ -118,8 +120,9 @@ SegmentStatistics Bleu::statistics(const Lines& hypotheses,
   return result;
 }
 
-// c, r: lengths; m_n, t_n: matches and n-grams of order n
-//   BP = 1 if c ≥ r, else e^(1 − r/c)      p_n = 100 m_n / t_n
+// c, r: length of the hypotheses and of the references; m_n, t_n: number of matches and of n-grams
+// of order n
+//   BP = 1 if c ≥ r, otherwise e^(1 − r/c)      p_n = 100 m_n / t_n
 //   BLEU = BP exp(1/N Σ_n log p_n)
 template <class Real>
 BleuScore Bleu::compute(std::span<const Real> sums) const {

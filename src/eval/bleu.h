@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-// How the precision of an n-gram order without a match is replaced (Chen and Cherry, WMT 2014).
+// If an order of n-grams has no match, how its precision is replaced (Chen and Cherry, WMT 2014).
 enum class BleuSmoothing { none, floor, add_k, exp };
 
 // Parses "exp", "floor", "add-k" or "none". Throws ExitCode::usage for any other name.
@@ -17,9 +17,9 @@ BleuSmoothing bleu_smoothing(std::string_view name);
 struct BleuOptions {
   BleuTokenizer tokenize = BleuTokenizer::mteval13;
   BleuSmoothing smooth = BleuSmoothing::exp;
-  std::optional<double> smooth_value = std::nullopt;  // default: 0.1 for floor, 1 for add_k
+  std::optional<double> smooth_value = std::nullopt;  // no value: 0.1 for floor, 1 for add_k
   bool lowercase = false;
-  bool effective_order = false;  // omits orders longer than the text; for single sentences
+  bool effective_order = false;  // omit orders longer than the text, for single sentences
   size_t max_order = 4;
 };
 
@@ -27,13 +27,14 @@ struct BleuOptions {
 struct BleuScore {
   double score = 0;
   double brevity_penalty = 0;
-  std::vector<double> matches, totals, precisions;  // [n − 1] is that of order n
+  std::vector<double> matches, totals, precisions;  // element n − 1 belongs to order n
   double hypothesis_length = 0, reference_length = 0;
 };
 
 // Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine Translation, ACL
-// 2002. A row of statistics has the length of the hypothesis, the length of the closest reference,
-// the clipped matches of each order, and the number of n-grams of the hypothesis of each order.
+// 2002. A row of statistics has, in this order, the length of the hypothesis, the length of the
+// nearest reference, the number of matches per order, and the number of n-grams of the hypothesis
+// per order.
 class Bleu : public TranslationMetric {
  public:
   explicit Bleu(BleuOptions options = {}) : options_(options) {}

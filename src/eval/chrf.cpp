@@ -13,8 +13,8 @@ bool is_mark(char32_t c) {
          (c >= '{' && c <= '~');
 }
 
-// Returns the words of a line. Of each word, one punctuation mark becomes a word of its own: the
-// mark at its end, or else the mark at its beginning.
+// Returns the words of a line. If a word ends with a punctuation mark, this mark becomes a word of
+// its own. Otherwise, if the word begins with a punctuation mark, that mark does.
 std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   std::vector<std::u32string_view> result;
   for (std::u32string_view word : words_of(line)) {
@@ -30,13 +30,15 @@ std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   return result;
 }
 
-// A counter of the n-grams of one segment: of its hypothesis and of each reference, for each order.
+// Counts the n-grams of one segment (line) for each order: those of its hypothesis and of each
+// reference.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const ChrfOptions& options)
       : options_(options), width_(3 * (options.char_order + options.word_order)) {}
 
-  // texts: the hypothesis, then its references. Returns one row per reference.
+  // `texts` holds the hypothesis and then its references. Returns one row of statistics per
+  // reference.
   const std::vector<std::vector<double>>& count(const std::vector<Characters>& texts) {
     rows_.assign(texts.size() - 1, std::vector<double>(width_, 0.0));
     std::vector<Characters> characters = texts;
@@ -59,7 +61,7 @@ class SegmentCounter {
       if (n > 0) ngrams_.advance();
       for (size_t r = 0; r < rows_.size(); ++r) {
         const NgramTable::Sequence& reference = ngrams_.of(r + 1);
-        if (reference.empty()) continue;  // orders that one side lacks are omitted
+        if (reference.empty()) continue;  // an order that one side does not have is omitted
         count_ngrams(reference, ngrams_.distinct(), left_);
         long matches = 0;
         for (uint32_t g : ngrams_.of(0))
@@ -114,8 +116,8 @@ SegmentStatistics Chrf::statistics(const Lines& hypotheses,
 }
 
 // For each order, P = matches / n-grams of the hypothesis and R = matches / n-grams of the
-// reference. F = (1 + β²) P R / (β² P + R) with the means of P and R over the orders that both
-// sides have.
+// reference. P and R are then averaged over the orders that both sides have, and F = (1 + β²) P R /
+// (β² P + R).
 template <class Real>
 double Chrf::compute(std::span<const Real> sums) const {
   constexpr double kEpsilon = 1e-16;

@@ -6,17 +6,17 @@ namespace fovea {
 
 struct ChrfOptions {
   size_t char_order = 6;
-  size_t word_order = 0;  // 2 is chrF++
+  size_t word_order = 0;  // 0 is chrF; 2 is chrF++
   int beta = 2;           // recall counts β times as much as precision
   bool lowercase = false;
-  bool whitespace = false;     // keep white space in character n-grams
-  bool eps_smoothing = false;  // the mean of F over all orders, not F of the means
+  bool whitespace = false;     // whether character n-grams include white space
+  bool eps_smoothing = false;  // the mean of F over all orders, instead of F of the means
 };
 
-// Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++:
-// words helping character n-grams, WMT 2017. A row of statistics has three numbers for each order,
-// those of characters first: the n-grams of the hypothesis, those of its best reference, and the
-// matches.
+// Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++: words
+// helping character n-grams, WMT 2017. A row of statistics has three numbers for each order, first
+// for the orders of characters, then for those of words: the number of n-grams of the hypothesis,
+// of its best reference, and of matches.
 class Chrf : public TranslationMetric {
  public:
   explicit Chrf(ChrfOptions options = {}) : options_(options) {}
@@ -35,7 +35,7 @@ class Chrf : public TranslationMetric {
   ChrfOptions options_;
 };
 
-// Corpus chrF2, 0 to 100, against one reference per hypothesis; with word_order 2 chrF2++.
+// Corpus chrF2 (with word_order 2: chrF2++), 0 to 100, against one reference per hypothesis.
 double chrf(const Lines& hypotheses, const Lines& references, const ChrfOptions& options = {});
 
 }  // namespace fovea

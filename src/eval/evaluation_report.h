@@ -20,7 +20,7 @@ struct EvaluationOptions {
   BleuOptions bleu = {};
   ChrfOptions chrf = {};
   TercomOptions ter = {};
-  int width = 1;  // number of decimals
+  int width = 1;  // number of decimals of scores
   bool json = false, score_only = false, abbreviated = false;
   bool sentence_level = false, confidence = false, paired_bs = false, paired_ar = false;
   size_t confidence_n = 1000, paired_bs_n = 1000, paired_ar_n = 10000;
@@ -30,14 +30,15 @@ struct EvaluationOptions {
   }
 };
 
-// The lines of a text and its name in the report.
+// The lines of a text, and the name of the text in the report.
 struct NamedText {
   std::string name;
   Lines lines;
 };
 
-// Returns the report about the systems. Throws ExitCode::data unless all texts have the same number
-// of lines. REQUIRES: at least one system, and exactly one with `sentence_level` or `confidence`.
+// Returns the report about the systems. If the texts have different numbers of lines, throws
+// ExitCode::data. REQUIRES: at least one system; with `sentence_level` or `confidence`, exactly
+// one.
 std::string evaluation_report(const EvaluationOptions& options,
                               const std::vector<NamedText>& systems,
                               std::span<const Lines> references);

@@ -30,7 +30,7 @@ bool is_not_digit(char32_t c) { return !is_digit(c); }
 bool is_point_or_comma(char32_t c) { return c == '.' || c == ','; }
 bool is_hyphen(char32_t c) { return c == '-'; }
 
-// Whether c is ASCII punctuation or the blank, but none of ' , - .
+// Whether c is a blank or ASCII punctuation other than ' , - and .
 bool is_western_mark(char32_t c) {
   static constexpr std::array<Range, 6> kMarks{
       {{0x20, 0x26}, {0x28, 0x2b}, {0x2f, 0x2f}, {0x3a, 0x40}, {0x5b, 0x60}, {0x7b, 0x7e}}};
@@ -42,10 +42,10 @@ bool is_punctuation(char32_t c) { return (category(c) & U_GC_P_MASK) != 0; }
 bool is_symbol(char32_t c) { return (category(c) & U_GC_S_MASK) != 0; }
 bool is_not_number(char32_t c) { return (category(c) & U_GC_N_MASK) == 0; }
 
-// The characters that sacreBLEU's tokenizer "zh" separates. sacreBLEU's table is meant to contain
-// the ideographs from U+20000 and from U+2F800. But the notation of its source code means
-// U+2001..U+2A6D: curly quotes, dashes and arrows count as Chinese. Published scores depend on
-// this, so this function does the same.
+// Whether sacreBLEU's tokenizer "zh" separates c. sacreBLEU's table is meant to contain the
+// ideographs from U+20000 and from U+2F800. But because of the notation in its source code, it
+// contains U+2001..U+2A6D: curly quotes, dashes and arrows count as Chinese. Published scores
+// depend on this, so this function does the same.
 bool is_chinese(char32_t c) {
   static constexpr std::array<Range, 17> kRanges{{{0x2001, 0x2a6d},
                                                   {0x2e80, 0x2eff},
@@ -90,7 +90,7 @@ bool is_asian_word(char32_t c) {
   return in(kRanges, c) || is_asian_mark(c);
 }
 
-// Puts blanks around each character x that pick(x) selects: x → " x ".
+// Puts blanks around each character x for which pick(x) is true: x → " x ".
 template <class Pick>
 Characters set_apart(const Characters& text, Pick pick) {
   Characters result;
@@ -105,8 +105,8 @@ Characters set_apart(const Characters& text, Pick pick) {
   return result;
 }
 
-// Where set_pairs_apart() adds blanks to a pair of adjacent characters x y. Pairs do not overlap,
-// and the leftmost pair has priority.
+// If set_pairs_apart() finds a pair of adjacent characters x y, around which of the two it puts
+// blanks. Pairs do not overlap; if they would, the leftmost pair counts.
 enum class Blanks { around_first, around_second };
 
 template <class First, class Second>
@@ -141,8 +141,8 @@ void unescape(Characters& text) {
   replace_all(text, U"&gt;", U">");
 }
 
-// Separates punctuation from letters, but not inside numbers: 1,000.5 is not split, "end." and
-// "a,b" are split, and 5-year becomes 5 - year.
+// Separates punctuation from letters, but not inside numbers. "1,000.5" is not split, "end." and
+// "a,b" are split, and "5-year" becomes "5 - year".
 Characters set_numbers_apart(Characters text) {
   text = set_pairs_apart(text, is_not_digit, is_point_or_comma, Blanks::around_second);
   text = set_pairs_apart(text, is_point_or_comma, is_not_digit, Blanks::around_first);
@@ -214,7 +214,8 @@ BleuTokenizer tokenizer_of_text(std::span<const std::string> references) {
       han += uscript_hasScript(static_cast<UChar32>(c), USCRIPT_HAN);
     }
   if (2 * unspaced <= letters) return BleuTokenizer::mteval13;
-  // In Chinese text almost all letters are Han; in Japanese text at least one in four is Kana.
+  // If almost all letters are Han, the text is Chinese: Japanese has at least one Kana in four
+  // letters.
   return 10 * han > 9 * unspaced ? BleuTokenizer::zh : BleuTokenizer::chars;
 }
 

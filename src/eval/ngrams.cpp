@@ -9,7 +9,7 @@ namespace fovea {
 void NgramTable::begin_round(size_t keys) {
   size_t needed = std::bit_ceil(2 * keys + 2);
   if (slots_.size() < needed) slots_.assign(needed, Slot{0, 0, 0});
-  ++round_;  // slots of earlier rounds count as empty
+  ++round_;  // slots that an earlier round filled count as empty
   distinct_ = 0;
 }
 
@@ -55,7 +55,7 @@ void NgramTable::advance() {
     Sequence& grams = numbers_[t];
     const Sequence& symbols = symbols_[t];
     if (grams.empty()) continue;
-    size_t n = symbols.size() - grams.size() + 1;  // the current order of grams
+    size_t n = symbols.size() - grams.size() + 1;  // n: the current order of `grams`
     for (size_t i = 0; i + n < symbols.size(); ++i)
       grams[i] = number(uint64_t{grams[i]} << 32 | symbols[i + n]);
     grams.pop_back();

@@ -8,14 +8,15 @@
 
 namespace fovea {
 
-// A table that gives numbers to the n-grams of one segment (a hypothesis and its references), for
-// one order n at a time. Equal n-grams have equal numbers. The number of an n-gram is that of the
-// exact pair of its (n − 1)-grams, not a hash, so different n-grams never have the same number.
+// A table that gives ids to the n-grams of one segment (a hypothesis and its references), for one
+// order n at a time. Equal n-grams have equal ids. The id of an n-gram stands for the exact pair of
+// the id of its first n − 1 symbols and its last symbol. It is not a hash, so different n-grams
+// never have the same id.
 class NgramTable {
  public:
   using Sequence = std::vector<uint32_t>;
 
-  // Starts with order 1. Reuses the memory of the previous segment.
+  // Starts a segment with order 1. Reuses the memory of the previous segment.
   void start(std::vector<Sequence> sequences);
   void start(std::span<const std::vector<std::u32string_view>> texts);
   void start(std::span<const std::u32string> texts);  // each character is a symbol
@@ -23,8 +24,7 @@ class NgramTable {
   // Continues with the next order.
   void advance();
 
-  // Returns the number of the n-gram at each position of a sequence. All numbers are below
-  // distinct().
+  // Returns the id of the n-gram at each position of a sequence. All ids are below distinct().
   const Sequence& of(size_t sequence) const { return numbers_[sequence]; }
   uint32_t distinct() const { return distinct_; }
 
@@ -43,7 +43,7 @@ class NgramTable {
   uint32_t round_ = 0, distinct_ = 0;
 };
 
-// Counts the occurrences of each number in a sequence.
+// Counts how often each id occurs in a sequence.
 void count_ngrams(const NgramTable::Sequence& sequence, uint32_t distinct,
                   std::vector<int>& counts);
 

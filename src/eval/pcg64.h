@@ -5,8 +5,8 @@
 namespace fovea {
 
 // The random number generator PCG XSL RR 128/64 by O'Neill, with the initial state of NumPy's
-// default_rng(12345). sacreBLEU uses this generator and seed for confidence intervals and p-values,
-// so ours must draw the same numbers.
+// default_rng(12345). sacreBLEU uses this generator and seed for confidence intervals and p-values.
+// So our generator must give the same numbers.
 class Pcg64 {
  public:
   static constexpr int kSeed = 12345;
@@ -19,7 +19,8 @@ class Pcg64 {
     return mixed >> turn | mixed << ((64 - turn) & 63);
   }
 
-  // Returns 32 random bits: the low half of a 64-bit number, and in the next call its high half.
+  // Returns 32 random bits: the low half of a 64-bit number, and in the next call the high half of
+  // this number.
   uint32_t next32() {
     if (has_half_) {
       has_half_ = false;
@@ -51,7 +52,7 @@ class Pcg64 {
   bool has_half_ = false;
 };
 
-// A stream of fair random bits: 32 from each draw, the least significant first.
+// A stream of random bits: 32 bits of each random number, the least significant bit first.
 class CoinStream {
  public:
   bool toss() {

@@ -30,7 +30,8 @@ std::string_view abbreviation(std::string_view key, std::string_view metric) {
   return key;
 }
 
-// Rounds x to the decimals that the text report prints, so that JSON has the same number.
+// Rounds x to `width` decimals. The text report prints the same number of decimals, so JSON has the
+// same number.
 double rounded(double x, int width) { return std::stod(fmt::format("{:.{}f}", x, width)); }
 
 bool has_interval(const TestedScore& score) { return score.mean && *score.mean > 0; }

@@ -10,14 +10,14 @@
 
 namespace fovea {
 
-// The items of a signature that do not come from the metric.
+// The items of a signature that do not depend on the metric.
 struct SignatureContext {
   size_t references = 1;
-  std::optional<size_t> bootstrap, randomization;  // the number of samples or trials
+  std::optional<size_t> bootstrap, randomization;  // number of samples; of trials
 };
 
-// Returns the signature with sacreBLEU's items in sacreBLEU's order. The item `version` has the
-// version of Fovea, followed by that of the sacreBLEU that defines the score.
+// Returns the signature with sacreBLEU's items in sacreBLEU's order. The item `version` is the
+// version of Fovea, followed by the version of sacreBLEU that defines the score.
 Signature signature(const TranslationMetric& metric, const SignatureContext& context);
 
 enum class SignatureStyle { full, abbreviated };
@@ -31,14 +31,14 @@ struct ScoreReport {
   std::string details;
 };
 
-// "55.9", or with an interval "55.9 (μ = 55.9 ± 3.7)".
+// Returns "55.9" or, if there is an interval, "55.9 (μ = 55.9 ± 3.7)".
 std::string score_text(const ScoreReport& report, int width);
 
-// "BLEU|nrefs:1|… = 55.9 84.0/67.3/55.3/45.9 (BP = …)".
+// Returns a line such as "BLEU|nrefs:1|… = 55.9 84.0/67.3/55.3/45.9 (BP = …)".
 std::string score_line(const ScoreReport& report, int width,
                        SignatureStyle names = SignatureStyle::full);
 
-// The JSON object that sacreBLEU prints, with the same order of keys.
+// Returns the JSON object that sacreBLEU prints, with the keys in the same order.
 std::string score_json(const ScoreReport& report, int width);
 
 }  // namespace fovea

@@ -12,10 +12,10 @@ namespace fovea {
 namespace {
 
 // Note [Order of additions]
-// A p-value depends on the number of resampled differences that exceed the observed one, so a
-// difference in the last bit can change it. Therefore sums have NumPy's order. Resampled rows are
-// added one after another in single precision. Means are computed by pairwise summation with eight
-// running sums in each block, as NumPy does.
+// A p-value depends on the number of resampled differences that are larger than the observed
+// difference. So an error in the last bit can change it. Therefore sums are added in NumPy's order.
+// Resampled rows are added one after another in single precision. Means are computed by pairwise
+// summation with eight running sums in each block, as in NumPy.
 double pairwise_sum(std::span<const double> x) {
   constexpr size_t kBlock = 128;
   if (x.size() < 8) {
@@ -46,10 +46,10 @@ double observed(const TranslationMetric& metric, const SegmentStatistics& statis
   return metric.score(std::span<const double>(statistics.sum()));
 }
 
-// Returns the share of differences that are larger than the observed one. Numerator and denominator
-// are increased by one, so that a p-value is never 0. Equal scores have p = 1. (sacreBLEU counts
-// only larger differences, so it would report a significant difference between two copies of one
-// system.)
+// Returns the fraction of the differences that are larger than the observed difference. Numerator
+// and denominator are increased by one, so that a p-value is never 0. If the observed difference is
+// 0, p is 1. (sacreBLEU has no such rule. For two copies of one system, no difference is larger
+// than 0, so it would report a significant difference.)
 double p_value(std::span<const double> differences, double observed_difference) {
   if (observed_difference == 0) return 1;
   auto larger = std::count_if(differences.begin(), differences.end(),
@@ -62,13 +62,13 @@ double paired_bootstrap(const std::vector<double>& baseline, const std::vector<d
   std::vector<double> differences(system.size());
   for (size_t i = 0; i < system.size(); ++i) differences[i] = std::abs(system[i] - baseline[i]);
   double mean = mean_of(differences);
-  for (double& d : differences) d -= mean;  // the null hypothesis: the systems do not differ
+  for (double& d : differences) d -= mean;  // the null hypothesis is that the systems do not differ
   return p_value(differences, observed_difference);
 }
 
-// Returns the p-value of approximate randomisation: each trial swaps the segments of the two
-// systems at random. If the systems are alike, this changes the difference of their scores only a
-// little.
+// Returns the p-value of approximate randomisation. Each trial exchanges some segments of the two
+// systems, chosen at random. If the systems are alike, this changes the difference of their scores
+// only a little.
 double paired_randomization(const TranslationMetric& metric, const SegmentStatistics& a,
                             const SegmentStatistics& b, size_t trials, double observed_difference) {
   std::vector<double> a_minus_b(a.values.size());

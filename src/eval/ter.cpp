@@ -9,7 +9,8 @@
 namespace fovea {
 namespace {
 
-// Returns 100 · edits / reference length. Without reference words it is 100, or 0 without edits.
+// Returns 100 · edits / reference length. If the reference has no words, returns 100 or, without
+// edits, 0.
 template <class Real>
 double rate(std::span<const Real> sums) {
   Real edits = sums[0], length = sums[1];
@@ -50,9 +51,9 @@ SegmentStatistics Ter::statistics(const Lines& hypotheses,
     size_t length = 0;
     std::vector<uint32_t> hypothesis = numbered(tokenized(characters_of(hypotheses[s])));
     for (const Lines& lines : references) {
-      // sacreBLEU tokenizes references twice. With `normalized` this has an effect: "it's<tab>"
-      // loses its 's only in the second pass, when a blank follows. Our scores must agree, so we do
-      // the same.
+      // sacreBLEU tokenizes references twice, so this code does the same to get the same scores.
+      // With `normalized` it matters: in "it's<tab>", 's is split off only in the second pass, when
+      // a blank follows.
       std::vector<uint32_t> reference = numbered(tokenized(tokenized(characters_of(lines[s]))));
       edits = std::min(edits, count_edits(hypothesis, reference));
       length += reference.size();

@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-// Translation edit rate as tercom computes it: lower is better, and more than 100 is possible. A
-// row of statistics has two numbers: the number of edits to the reference with the fewest, and the
+// Translation edit rate as tercom computes it. Lower is better, and more than 100 is possible. A
+// row of statistics has two numbers: the minimum number of edits to one of the references, and the
 // mean length of the references.
 class Ter : public TranslationMetric {
  public:

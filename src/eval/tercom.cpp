@@ -18,29 +18,29 @@ constexpr int kBeam = 25;
 constexpr int kMostCandidates = 1000;
 constexpr int kInfinity = 1 << 29;
 
-// A table of Levenshtein distances between hypotheses of one length and one reference, inside a
-// band around the diagonal. It keeps the whole band of the current hypothesis, for two purposes:
-// the alignment can be read from it, and the distance of a candidate need only be computed from the
-// first word that differs.
+// A table of Levenshtein distances between a hypothesis and the reference, inside a band around the
+// diagonal. All hypotheses that it gets have the same length. It keeps the whole band of the
+// current hypothesis for two purposes. The alignment can be read from it. And for a candidate (a
+// changed hypothesis), only the rows from the first changed word on must be computed.
 class EditTable {
  public:
   EditTable(std::span<const uint32_t> reference, int hypothesis_length)
       : reference_(reference), H_(hypothesis_length), R_(static_cast<int>(reference.size())) {
     ratio_ = H_ > 0 ? static_cast<double>(R_) / H_ : 1.0;
     beam_ = kBeam < ratio_ / 2 ? static_cast<int>(std::ceil(ratio_ / 2 + kBeam)) : kBeam;
-    width_ = 3 * beam_ + 2;  // row 0 needs all columns that row 1 reads
+    width_ = 3 * beam_ + 2;  // row 1 reads this number of columns of row 0
     table_.resize(at(H_ + 1) * at(width_));
     std::iota(row(0), row(1), 0);
     for (auto& candidate : rows_) candidate.resize(at(width_));
   }
 
-  // Fills the table and returns the distance.
+  // Fills the table for a hypothesis and returns its distance.
   int compute(const Words& hypothesis) {
     for (int i = 1; i <= H_; ++i) fill(i, hypothesis[at(i - 1)], row(i - 1), row(i));
     return H_ == 0 ? R_ : cost(H_, R_, row(H_));
   }
 
-  // Returns the distance of a candidate that differs from the hypothesis of the table only at
+  // Returns the distance of a candidate. It differs from the hypothesis of the table only at
   // positions [first, last). Does not change the table. REQUIRES: first < H.
   int distance(const Words& candidate, int first, int last) {
     const int* above = row(first);
@@ -53,8 +53,8 @@ class EditTable {
     return cost(H_, R_, above);
   }
 
-  // The best path of the table. If costs are equal, it prefers substitution to deletion, and
-  // deletion to insertion.
+  // The path with the lowest cost in the table. If costs are equal, the path prefers substitution
+  // to deletion, and deletion to insertion.
   struct Alignment {
     std::vector<int> hypothesis_of;  // per reference word: last word used before or at it, −1: none
     std::vector<int> hypothesis_errors, reference_errors;  // [i]: errors among the first i words
@@ -94,8 +94,8 @@ class EditTable {
   int first_column(int i) const { return std::max(0, diagonal(i) - beam_); }
   int diagonal(int i) const { return i == 0 ? 0 : static_cast<int>(std::floor(i * ratio_)); }
 
-  // Returns d_ij from row i, whose first element is column first_column(i). Outside the band the
-  // cost is infinite.
+  // Returns d_ij from row i of the table, where element 0 is column first_column(i). If j is
+  // outside the band, the cost is infinite.
   int cost(int i, int j, const int* row) const {
     int column = j - first_column(i);
     return column >= 0 && column < width_ ? row[column] : kInfinity;
@@ -121,13 +121,13 @@ class EditTable {
   int H_, R_, beam_, width_;
   double ratio_;
   std::vector<int> table_;                // [H + 1, width]
-  std::array<std::vector<int>, 2> rows_;  // two rows of a candidate
+  std::array<std::vector<int>, 2> rows_;  // the two latest rows of a candidate
 };
 
 struct Shift {
   int start, length, target;
 
-  // The range of positions that change in a hypothesis of this size: [first, last).
+  // In a hypothesis of length `size`, the shift changes the positions [first, last).
   int first() const { return std::min(start, target); }
   int last(int size) const {
     if (target < start) return start + length;
@@ -135,8 +135,8 @@ struct Shift {
   }
 };
 
-// Moves the run of words to the position before word `target`. If `target` is inside the run, the
-// run moves right by target − start words.
+// Moves the run of words before word `target`. If `target` is inside the run, moves the run right
+// by target − start words.
 void move_run(const Shift& shift, Words& words) {
   auto at = [&](int i) { return words.begin() + i; };
   int end = shift.start + shift.length;
@@ -163,11 +163,12 @@ class ShiftSearch {
   }
 
  private:
-  // The order of shifts: a larger gain is better, then a longer run, then an earlier start, then an
-  // earlier target.
+  // The rank of a shift: gain, length of the run, −start, −target. So a larger gain is better, then
+  // a longer run, then an earlier start, then an earlier target.
   using Rank = std::tuple<int, int, int, int>;
 
-  // Returns the best shift, or nothing if no shift reduces the edits or too many have been tried.
+  // Returns the best shift. If no shift reduces the edits or too many shifts have been tried,
+  // returns nothing.
   std::optional<Shift> best_shift() {
     before_ = table_.compute(words_);
     alignment_ = table_.align(words_);
@@ -187,7 +188,8 @@ class ShiftSearch {
     return Shift{-start, length, -target};
   }
 
-  // Tries to move a run that is wrong at its position and missing at its target.
+  // Tries to move a run of `length` words from hypothesis position h to reference position r. Skips
+  // the run if it is correct where it is, or if the reference words already have matches.
   void try_run(int h, int r, int length) {
     const auto& a = alignment_;
     if (a.hypothesis_errors[at(h + length)] == a.hypothesis_errors[at(h)]) return;

@@ -9,30 +9,31 @@
 
 namespace fovea {
 
-// The kind, layer and head of attention that a figure shows.
+// Which attention a figure shows.
 struct FigureChoice {
   std::string kind = "cross";     // or "encoder", "decoder"
-  int64_t layer = -1, head = -1;  // −1: the mean of all layers, of all heads
+  int64_t layer = -1, head = -1;  // −1: the mean of all layers or of all heads
   PictureUnit unit = PictureUnit::words;
 };
 
-// The attention of one kind for a sentence pair, as matrices to draw. Ids end with </s>.
+// The attention of one kind for one sentence pair, as matrices to draw. Both sentences are ids that
+// end with </s>.
 class AttentionFigure {
  public:
-  // Throws ExitCode::usage if the maps have no such kind, layer or head.
+  // Computes the attention. If the model has no such kind, layer or head, throws ExitCode::usage.
   AttentionFigure(const ModelBundle& bundle, std::span<const int32_t> source,
                   std::span<const int32_t> target, std::span<const AttentionMap> maps,
                   FigureChoice choice);
 
   AttentionMatrix matrix() const { return matrix(choice_.layer, choice_.head); }
-  AttentionGrid grid() const;  // all heads of all layers
+  AttentionGrid grid() const;  // one matrix for each head of each layer
 
  private:
   AttentionMatrix matrix(int64_t layer, int64_t head) const;
   std::string title(int64_t layer, int64_t head) const;
 
   FigureChoice choice_;
-  std::string score_;  // the score function of global attention
+  std::string score_;  // name of the score function, for global attention
   PictureSide rows_, cols_;
   std::vector<AttentionMap> maps_;
   int64_t layers_ = 0, heads_ = 0;

@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 // A converter of positions in pieces to positions in words. Positions count from 0 and need not be
-// whole numbers. Beyond both ends of the sentence, a piece counts as a word.
+// whole numbers. Beyond both ends of the sentence, one piece counts as one word.
 class Places {
  public:
   explicit Places(const std::vector<int>& words) : words_(words) {}
@@ -33,8 +33,8 @@ class Places {
   const std::vector<int>& words_;
 };
 
-// A converter of the series of one map from pieces to words. A target word of several pieces gets
-// the mean of their values.
+// A converter of the series of one attention map from pieces to words. If a target word has several
+// pieces, it gets the mean of their values.
 class MarkMaker {
  public:
   MarkMaker(const AttentionMap& map, const PictureSide& rows, const PictureSide& cols)
@@ -66,7 +66,7 @@ class MarkMaker {
 
  private:
   using Kind = NamedSeries::Kind;
-  struct TargetWord {  // the rows first … end − 1 of the map
+  struct TargetWord {  // the rows first … end − 1 of the map are the pieces of the word
     size_t first, end;
   };
 
@@ -112,7 +112,7 @@ class MarkMaker {
 
   float place(double piece) const { return static_cast<float>(place_(piece)); }
 
-  // Returns the mean over the rows of a word of the k-th number of the series.
+  // Returns the mean of number k of the series over the rows (pieces) of a target word.
   double mean(const NamedSeries& series, TargetWord word, size_t k) const {
     const size_t each = series.values.size() / static_cast<size_t>(map_.rows);
     double sum = 0;
@@ -121,8 +121,8 @@ class MarkMaker {
     return sum / static_cast<double>(word.end - word.first);
   }
 
-  // Returns the edges of the window ⌊p_t + ½⌋ ± D in words, or of the whole sentence if there is no
-  // D.
+  // Returns the edges of the window ⌊p_t + ½⌋ ± D in words. If there is no D, returns the edges of
+  // the whole sentence.
   std::vector<float> window(TargetWord word) const {
     const double last = static_cast<double>(map_.cols) - 0.5;
     if (!half_width_) return {place(-0.5), place(last)};
@@ -164,7 +164,7 @@ class MarkMaker {
   const PictureSide& cols_;
   Places place_;
   std::vector<TargetWord> words_;
-  const NamedSeries *position_ = nullptr, *half_width_ = nullptr;  // the last of each so far
+  const NamedSeries *position_ = nullptr, *half_width_ = nullptr;  // the last of its kind so far
 };
 
 }  // namespace

@@ -10,7 +10,8 @@
 
 namespace fovea {
 
-// One side of an attention matrix: its labels, and the word of each piece.
+// The rows or the columns of an attention matrix: their labels, and the index of the word of each
+// piece.
 struct PictureSide {
   std::vector<std::string> labels;
   std::vector<int> words;
@@ -21,11 +22,11 @@ enum class PictureUnit { words, pieces };
 PictureSide picture_side(const Vocabulary& vocabulary, std::span<const int32_t> ids,
                          PictureUnit unit);
 
-// Returns the mean of attention maps of one kind and one pair, as a matrix to draw. The weight of a
-// word is the sum over the pieces of a source word and the mean over the pieces of a target word.
-// If there is only one map, the matrix also has the marks of its mechanism, such as p_t. Their
-// positions are converted from pieces to words, and a target word of several pieces gets the mean
-// of their values. REQUIRES: there is a map.
+// Returns the mean of attention maps of one kind and one sentence pair, as a matrix of words to
+// draw. Weights are summed over the pieces of a source word and averaged over the pieces of a
+// target word. If there is only one map, the matrix also has the marks of its mechanism, such as
+// p_t. Their positions are converted from pieces to words. If a target word has several pieces, its
+// marks are the mean of theirs. REQUIRES: `maps` is not empty.
 AttentionMatrix attention_picture(std::span<const AttentionMap> maps, const PictureSide& rows,
                                   const PictureSide& cols, const std::string& title);
 

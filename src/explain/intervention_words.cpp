@@ -18,7 +18,7 @@ std::optional<int64_t> number_of(std::string_view text) {
   return number;
 }
 
-// Parses KIND.LAYER.HEAD, for example "cross.0.2".
+// Parses KIND.LAYER.HEAD, such as "cross.0.2".
 HeadName parse_head(const std::string& text) {
   const size_t last = text.rfind('.'), first = text.rfind('.', last - 1);
   if (last != std::string::npos && first != std::string::npos && first < last) {

@@ -11,9 +11,9 @@ namespace fovea {
 // The computation of one row of an attention matrix.
 struct RowExplanation {
   AttentionRow row;
-  std::string mechanism = {};            // "global attention, score dot"; empty: multi-head
-  std::vector<std::string> asking = {};  // pieces of the side of the queries, also of row.row
-  std::vector<std::string> pieces = {};  // the pieces that the row attends to
+  std::string mechanism = {};            // such as "global attention, score dot"; empty: multi-head
+  std::vector<std::string> asking = {};  // pieces of the sentence with the queries
+  std::vector<std::string> pieces = {};  // the pieces to which the row attends
   ComputationSteps steps = {};
 };
 
@@ -21,8 +21,8 @@ struct RowExplanation {
 // ExitCode::usage if the model has no attention.
 std::string mechanism_of(const ModelConfig& config);
 
-// Computes one row of attention with all steps. Both sides are ids with </s>. Throws
-// ExitCode::usage if the model has no such attention, layer, head or row.
+// Computes one row of attention with all steps. `source` and `target` are ids that end with </s>.
+// If the model has no such attention, layer, head or row, throws ExitCode::usage.
 RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> source,
                            std::span<const int32_t> target, const AttentionRow& row);
 

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the values of a step: a list of numbers if each word has one number, otherwise a list of
+// Returns the values of a step: if each word has one number, a list of numbers, otherwise a list of
 // lists.
 Json values_of(const ComputationStep& step) {
   if (step.of == ComputationStep::Of::query) return step.rows.front();

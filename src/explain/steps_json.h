@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// Returns the computation as JSON: a list of {"step", "name", "formula", "of", "weights",
-// "factors", "values"}. docs/formats.md describes these keys.
+// Returns the steps as JSON: a list of {"step", "name", "formula", "of", "weights", "factors",
+// "values"}. docs/formats.md describes these keys.
 nlohmann::ordered_json steps_json(const ComputationSteps& steps);
 
 }  // namespace fovea

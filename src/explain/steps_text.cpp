@@ -10,9 +10,9 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kInColumn = 3;  // maximum number of elements of a vector in a column
-constexpr int kNumber = 7;       // terminal columns of a number, with the blank before it
-constexpr int kGap = 2;          // blanks between columns
+constexpr size_t kInColumn = 3;  // maximum number of elements of a vector that a column shows
+constexpr int kNumber = 7;       // terminal columns of a number, with a blank before it
+constexpr int kGap = 2;          // blanks between two columns
 constexpr int kBar = 8;
 constexpr int kIndent = 3;
 constexpr int kMostMargin = 14;
@@ -29,7 +29,7 @@ std::string padded(const std::string& text, int width) {
   return text + spaces(width - columns(text));
 }
 
-// Returns the first `most` numbers, followed by `more` if there are more numbers.
+// Returns the first `most` numbers of the row. If it has more numbers, `more` follows.
 std::string vector_text(const std::vector<double>& row, size_t most, const std::string& more) {
   std::string text;
   for (size_t i = 0; i < std::min(most, row.size()); ++i) text += number(row[i]);
@@ -86,11 +86,12 @@ class StepsText {
     return std::max(width, columns(step.name) + 1) + kGap;
   }
 
-  // Returns one past the last column of those that fit side by side, beginning with `first`; at
-  // least one fits. Keeps the columns of one step together if possible.
+  // Beginning with step `first`, steps that fit into the width are columns of one table. Returns
+  // the index after its last step; the table has at least one. If possible, a step with a formula
+  // and the steps after it that have none stay in one table.
   size_t table_end(size_t first) const {
     int width = margin_;
-    size_t step = first;  // the first column of the last step
+    size_t step = first;  // the last step with a formula
     for (size_t end = first; end < all_.size() && all_[end].of == ComputationStep::Of::words;
          ++end) {
       if (!all_[end].formula.empty()) step = end;

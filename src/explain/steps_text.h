@@ -8,9 +8,10 @@
 
 namespace fovea {
 
-// Returns the computation as lines of text. Each step has its number and formula. A vector of the
-// query is below the formula. Values of words are in columns beside the words, as many columns as
-// fit into the width. Long vectors are truncated with …, and weights also have bars.
+// Returns the steps as lines of text. Each step has its number and formula. If a step has a vector
+// for the query, the vector is below the formula. If it has values of words, they are columns
+// beside the words, as many as fit into the width. Long vectors are cut with …, and weights also
+// have bars.
 std::string terminal_steps(const ComputationSteps& steps, const std::vector<std::string>& words,
                            const TerminalOptions& options);
 

@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the word without the ASCII punctuation around it, or the word itself if it is only
-// punctuation.
+// Returns the word without ASCII punctuation before and after it. If it is only punctuation,
+// returns it unchanged.
 std::string_view bare(std::string_view word) {
   const auto mark = [](char c) { return std::ispunct(static_cast<unsigned char>(c)) != 0; };
   std::string_view inner = word;
@@ -29,7 +29,7 @@ std::string_view bare(std::string_view word) {
   return inner.empty() ? word : inner;
 }
 
-// Parses a word number from 1. Returns 0 if the text is not a number.
+// Parses the number of a word; the first word has number 1. If the text is not a number, returns 0.
 size_t number_in(const std::string& text) {
   const bool digits = std::ranges::all_of(
       text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
@@ -52,14 +52,14 @@ std::string FoundWord::note(const std::string& word) const {
 
 namespace {
 
-// A search for words in the pieces of one sentence.
+// Searches words in the pieces of one sentence.
 class WordSearch {
  public:
   WordSearch(const Vocabulary& vocabulary, std::span<const int32_t> ids)
       : vocabulary_(vocabulary), ids_(ids),
         side_(picture_side(vocabulary, ids, PictureUnit::words)) {}
 
-  // Returns the first piece of each occurrence of the word, in order.
+  // Returns the index of the first piece of each occurrence of the word, in order.
   std::vector<size_t> occurrences(const std::string& word) const {
     if (std::ranges::any_of(code_points(word), is_unspaced)) return in_text(word);
     std::vector<size_t> found;
@@ -72,8 +72,8 @@ class WordSearch {
     return found;
   }
 
-  // Returns the first piece of the word. Tries the word exactly as written, then its first
-  // occurrence without punctuation, then the word with this number.
+  // Returns the index of the first piece of the word. Tries the word exactly as written, then its
+  // first occurrence without punctuation, then the word whose number `word` is.
   std::optional<size_t> find(const std::string& word) const {
     const auto same = std::ranges::find(side_.labels, word);
     if (same != side_.labels.end())
@@ -91,8 +91,8 @@ class WordSearch {
     return static_cast<size_t>(first - side_.words.begin());
   }
 
-  // Returns the pieces in which an occurrence of the word in the text begins, also inside other
-  // words.
+  // Searches the word in the text of the sentence, also inside other words. Returns the index of
+  // the piece in which each occurrence begins.
   std::vector<size_t> in_text(const std::string& word) const {
     const std::string text = vocabulary_.decode(ids_), sought = nfc(word);
     std::vector<size_t> found;
@@ -132,7 +132,8 @@ WordExplanation::WordExplanation(const ModelBundle& package, const ExplainedPair
   found_ = explain_row(package, pair.source, pair.target, row);
 }
 
-// Finds the kind and the row of the requested word, and stores the word as written in the sentence.
+// Finds the kind of attention and the row of the requested word. Stores the word as the sentence
+// has it.
 AttentionRow WordExplanation::find(const ModelBundle& package) {
   struct Place {
     const char* kind;

@@ -15,11 +15,12 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int64_t kDepth = kTileRowBytes / 2;  // bf16 numbers per row of a tile
-constexpr int64_t kMostDepth = 2048;           // maximum depth k that is summed in tile registers
+constexpr int64_t kMostDepth = 2048;           // maximum depth that one pass sums in tile registers
 constexpr int64_t kCachedBytes = 1024 * 1024;  // bytes of b that stay cached for all rows of a
-constexpr int64_t kWorthSharing = 1 << 20;     // minimum multiply-adds for several threads
+constexpr int64_t kWorthSharing = 1 << 20;     // minimum of multiply-adds for several threads
 
-// An operand in memory: op(a) or op(b). Its lanes are the rows of op(a) or the columns of op(b).
+// An operand op(a) or op(b) of a product, in memory. A lane is a row of op(a) or a column of op(b),
+// and k is the index within a lane.
 struct Operand {
   Matrix<const bf16> values;
   bool lanes_are_rows;
@@ -30,7 +31,8 @@ struct Operand {
 
 using TileRow [[gnu::vector_size(64)]] = uint32_t;  // a row of a tile: 16 pairs of numbers
 
-// out[i] = the numbers k … k + 31 of lane `lane` + i, 0 beyond the end. REQUIRES: lanes_are_rows.
+// Sets out[i] to the numbers k … k + 31 of lane `lane` + i, with 0 past the end. REQUIRES:
+// lanes_are_rows.
 void read_lanes(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   const int64_t length = std::min(kDepth, f.depth() - k);
   for (int64_t i = 0; i < kTile; ++i) {
@@ -44,8 +46,8 @@ void read_lanes(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   }
 }
 
-// out[p] = the numbers k + 2p and k + 2p + 1 of the lanes `lane` … `lane` + 15, 0 beyond the end.
-// REQUIRES: !lanes_are_rows.
+// Sets out[p] to the pairs of numbers k + 2p, k + 2p + 1 of the lanes `lane` … `lane` + 15, with 0
+// past the end. REQUIRES: !lanes_are_rows.
 void read_pairs(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   const bool whole = lane + kTile <= f.lanes() && k + kDepth <= f.depth();
   const auto number = [&](int64_t row, int64_t l) -> uint32_t {
@@ -66,8 +68,8 @@ void read_pairs(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   }
 }
 
-// Transposes a matrix of 16 × 16 elements, each a pair of bf16. Exchanges off-diagonal blocks of 1
-// × 1 elements, then of 2 × 2, 4 × 4 and 8 × 8.
+// Transposes a matrix of 16 × 16 elements. An element is a pair of bf16 numbers. Exchanges
+// off-diagonal blocks of 1 × 1 elements, then of 2 × 2, 4 × 4 and 8 × 8.
 void transpose(TileRow* x) {
   for (int i = 0; i < 16; i += 2) {
     const TileRow a = x[i], b = x[i + 1];
@@ -95,12 +97,12 @@ void transpose(TileRow* x) {
   }
 }
 
-// The layout of a tile. lanes: a row has 32 numbers of one lane. pairs: a row has a pair of numbers
-// of each of 16 lanes.
+// The layout of a tile. With `lanes`, a row has 32 numbers of one lane. With `pairs`, a row has one
+// pair of numbers from each of 16 lanes.
 enum class TileContent { lanes, pairs };
 
-// Packs the lanes `lane` … `lane` + 16 count − 1 and their numbers k … k + 32 depth − 1 as tiles.
-// The `depth` tiles of the same 16 lanes are adjacent.
+// Copies the numbers k … k + 32 depth − 1 of the lanes `lane` … `lane` + 16 count − 1 to tiles. The
+// `depth` tiles of the same 16 lanes are adjacent.
 void pack(const Operand& f, TileContent rows, int64_t lane, int64_t count, int64_t k, int64_t depth,
           char* to) {
   for (int64_t l = 0; l < count; ++l)
@@ -130,12 +132,12 @@ class TileBuffer {
   std::vector<Tile> tiles_;
 };
 
-// The indices first … last − 1.
+// A range of indices: first … last − 1.
 struct Range {
   int64_t first, last;
 };
 
-// Computes the product of some rows of a and some columns of b.
+// The product of a range of rows of a and a range of columns of b.
 class ProductPart {
  public:
   ProductPart(const GemmCall<float, bf16>& p, const void* kept_b, Range rows, Range columns)
@@ -171,7 +173,8 @@ class ProductPart {
     }
   }
 
-  // The given columns of b, from kept_b_ or from a copy that this call packs.
+  // The given columns of b as tiles: from kept_b_ if given, otherwise from a copy that this call
+  // makes.
   PanelOfTiles panel_of_b(Range columns) const {
     if (kept_b_) {
       const int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;
@@ -185,7 +188,7 @@ class ProductPart {
     return {to, depth_ * kTileBytes, columns.last - columns.first};
   }
 
-  // Rows of a: in place if they form whole tiles, otherwise a packed copy.
+  // Rows of a as tiles: in place if the numbers of this pass form whole tiles, otherwise a copy.
   TileSource rows_of_a(int64_t i, int64_t rows) const {
     if (a_.lanes_are_rows && k_ + depth_ * kDepth <= a_.depth()) {
       const int64_t row = a_.values.cols * static_cast<int64_t>(sizeof(bf16));
@@ -199,7 +202,8 @@ class ProductPart {
     return {{to, to + depth_ * kTileBytes}, 64, kTileBytes};
   }
 
-  // The sums in the four tile registers: square 32 × 32; strip 16 × 64, for the last rows.
+  // The shape of the sums in the four tile registers: square 32 × 32, strip 16 × 64. Strips are for
+  // the last rows.
   enum class Form { square, strip };
 
   template <Form form>
@@ -219,7 +223,7 @@ class ProductPart {
 
   bool adds() const { return k_ > 0 || p_.fold == OutputMode::add; }
   const float* bias() const { return k_ == 0 ? p_.bias : nullptr; }
-  // Whether a tile of sums can be stored to c directly from its register.
+  // Whether the sums of a tile can be stored to c directly from the register.
   bool in_place(Range columns) const {
     return columns.first + kTile <= columns.last && !(adds() && bias());
   }
@@ -251,7 +255,7 @@ class ProductPart {
   Operand a_, b_;
   Range rows_, columns_;
   TilesInUse use_;
-  int64_t k_ = 0, depth_ = 0;  // k summed so far; tiles of the next part of k
+  int64_t k_ = 0, depth_ = 0;  // k: index of the first number of this pass; depth: its tiles
   alignas(64) float edge_[4][kTile * kTile];
 };
 
@@ -273,7 +277,7 @@ dnnl::memory::desc order_of_tiles(int64_t k, int64_t n) {
   return {{k, n}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::BA16a16b2a};
 }
 
-// The rows are divided among the threads, so that with two threads each half of the rows stays with
+// The rows are divided among the threads. With two threads, each half of the rows then stays with
 // its thread (Note [Halves]). If there are few rows, the columns are divided instead.
 void multiply_tiles(const GemmCall<float, bf16>& p, const void* kept_b) {
   const int64_t m = p.c.rows, n = p.c.cols;

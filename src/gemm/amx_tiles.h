@@ -5,41 +5,42 @@
 #include <algorithm>
 #include <cstdint>
 
-// Building blocks of kernels with AMX. REQUIRES for all functions: has_tiles().
+// Building blocks of kernels with AMX. All functions require has_tiles().
 namespace fovea::kernel {
 
 // Note [Tiles]
-// AMX has eight tiles of 16 rows of 64 bytes. One instruction multiplies 16 rows of 32 bf16 numbers
-// by 32 rows of 16 and adds the product to 16 × 16 float32 sums. In the second operand two rows
-// share one tile row:
+// AMX has eight registers, called tiles, of 16 rows of 64 bytes. One instruction multiplies a
+// matrix of 16 rows of 32 bf16 numbers by a matrix of 32 rows of 16. It adds the product to 16 × 16
+// float32 sums. In the second matrix, two rows share one row of the tile:
 //   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
-// For int8 the instruction multiplies rows of 64 numbers, four rows of the second operand share one
-// tile row, and the sums are integers. Four tiles hold 32 × 32 sums, and the other four hold two
-// tiles of a and two of b. For the last rows, four tiles hold 16 × 64 sums. A sum runs over all k
-// in order, so it depends only on its row of a and its column of b.
+// For int8 the instruction multiplies rows of 64 numbers, four rows of the second matrix share one
+// row of the tile, and the sums are integers. Four tiles hold 32 × 32 sums; the other four hold two
+// tiles of a and two of b. For the last rows of a, four tiles hold 16 × 64 sums. A sum runs over
+// all k in order, so it depends only on its row of a and its column of b.
 //
 // oneDNN uses AMX, too, but it reads the shape of a tile from CPUID leaf 0x1D. Some virtual
-// machines have AMX and hide that leaf; oneDNN then ends the program with an illegal instruction.
-// Only one shape exists, so this code does not ask for it.
+// machines have AMX and hide that leaf. On them oneDNN ends the program with an illegal
+// instruction. Only one shape exists, so this code does not ask for it.
 
 inline constexpr int64_t kTile = 16, kTileRowBytes = 64, kTileBytes = kTile * kTileRowBytes;
 inline constexpr int64_t kSquare = 2 * kTile, kStrip = 4 * kTile;
 
 inline int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// The configuration of the tiles. The tiles 0 to 3 (sums) and 4 to 5 (a) have fewer than 16 rows
-// for the last rows of a.
+// The configuration of the tiles, in the format of the processor. For the last rows of a, the tiles
+// 0 to 3 (sums) and 4 to 5 (a) have fewer than 16 rows.
 struct alignas(64) Shapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// A scope in which this thread may use tiles. The destructor releases them.
+// A scope in which this thread may use tiles. Its destructor releases them.
 class TilesInUse {
  public:
   TilesInUse() = default;
-  // Call this first, and again before products with another number of rows.
+  // Sets the number of rows of the tiles of sums and of a. Call it first, and again if that number
+  // changes.
   [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
     Shapes shapes;
     std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
@@ -56,16 +57,16 @@ class TilesInUse {
   TilesInUse& operator=(const TilesInUse&) = delete;
 };
 
-// Up to four columns of tiles of an operand. first[q] is the first tile of column q; the next tiles
-// follow in the direction of k.
+// Up to four columns of tiles of an operand. first[q] is the first tile of column q. The next tiles
+// of a column follow in the direction of k.
 struct TileSource {
   const char* first[4];
   int64_t row;         // bytes from one row of a tile to the next
   int64_t depth_step;  // bytes from a tile to the next tile in the direction of k
 };
 
-// The initial values (null: zeros) and the destination of the sums of a tile. from_row and to_row
-// are bytes from one row to the next.
+// The initial values (null: zeros) of the sums of a tile, and their destination. from_row and
+// to_row are the number of bytes from one row to the next.
 struct TileSums {
   const void* from;
   int64_t from_row;
@@ -179,13 +180,13 @@ template <TileType numbers>
   end_sums(c);
 }
 
-// Columns of b in tiles. The tiles of the next 16 columns begin `next` bytes later.
+// Columns of b as tiles of 16 columns. The tiles of the next 16 columns begin `next` bytes later.
 struct PanelOfTiles {
   const char* first;
   int64_t next, columns;
 
-  // The first `count` tiles from column j on. Instead of tiles beyond the last column, returns the
-  // tile of column j.
+  // The first tiles of `count` groups of 16 columns, beginning with column j. For a group past the
+  // last column, returns the tile of column j instead.
   TileSource tiles(int64_t j, int64_t count) const {
     TileSource t{{}, kTileRowBytes, kTileBytes};
     for (int64_t q = 0; q < count; ++q)

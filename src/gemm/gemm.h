@@ -13,32 +13,33 @@ struct MatmulOperands {
   kernel::Transposition b_side;
 };
 
-// Says when a copy of a parameter b is stored in the packed layout that products read fastest,
-// until parameters change. While there is a tape, parameters change at every update. Then packing
-// pays only if one update has many products of few rows, such as the steps of a recurrence
-// (`always`).
+// When a product stores a packed copy of a parameter b, in the layout that products read fastest.
+// The copy is valid until parameters change. While there is a tape, parameters change at every
+// update. Then packing pays only if one update multiplies few rows by b many times, as the steps of
+// a recurrence do (`always`).
 enum class WeightPacking { without_tape, always };
 
-// c = op(a) op(b) + bias, or c += this, as `fold` says. Both operands have c's type, or both are
-// bf16 and c is float. `bias` has c's type and may be absent.
+// c = op(a) op(b) + bias for OutputMode::set, c += op(a) op(b) + bias for OutputMode::add. Both
+// operands have c's type, or both are bf16 and c is float. `bias` has c's type and may be absent.
 void multiply(const MatmulOperands& in, const Tensor& c, const Tensor& bias, OutputMode fold,
               WeightPacking keep = WeightPacking::without_tape);
 
-// c = op(a) op(b) + from, which has the size of c. A parameter b is packed as with
+// c = op(a) op(b) + from; `from` has the size of c. If b is a parameter, it is packed as with
 // WeightPacking::always.
 void multiply_onto(const MatmulOperands& in, const Tensor& from, const Tensor& c);
 
-// x, converted to the type of w. The caller multiplies the result by w.
+// Returns x, converted to the type of w, so that the caller can multiply it by w.
 Tensor as_factor(const Tensor& x, const Tensor& w);
 
-// For the pull of y = x Wᵀ: adds dW = dᵀ x to the slot of W; d and x are operands. For a parameter
-// this may happen at the end of backward() (Note [Late weight gradients]). If `b` is given, also
-// does what gather_sums(b, d) does; on a GPU perhaps only at the end of backward(), too.
+// For the pull of y = x Wᵀ: adds dW = dᵀ x to the gradient of W. d and x are operands of products.
+// If W is a parameter, this may happen only at the end of backward() (Note [Late weight
+// gradients]). If `b` is given, the function also adds the sums of gather_sums(b, d). On a GPU
+// this, too, may happen only at the end of backward().
 void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
                             const std::shared_ptr<GradientSlot>& b = {});
 
-// Adds the sum of the rows of d to the slot b. If b has fewer columns than d, only the last columns
-// of d are summed. REQUIRES: d is not a bf16 operand on the CPU.
+// Adds the sum of the rows of d to the gradient in slot b. If b has n columns and d has more, only
+// the last n columns of d are summed. REQUIRES: d is not a bf16 operand on the CPU.
 void gather_sums(const std::shared_ptr<GradientSlot>& b, const Tensor& d);
 
 }  // namespace fovea

@@ -33,7 +33,8 @@ void write_empty_sums(const GemmCall<float, In>& p) {
       fold_into(p.c.row(i)[j], p.fold, p.bias ? p.bias[j] : 0.0f);
 }
 
-// b as it is or, if it is stored, its copy in the layout `order`.
+// Operand b: if a copy is to be stored (home or keep_b), the copy in the layout `order`, otherwise
+// b as it is.
 template <class In>
 PackedMatrix factor_b(const GemmCall<float, In>& p, const memory::desc& order) {
   const int64_t k = depth(p), n = p.c.cols;
@@ -62,9 +63,9 @@ void product_by_onednn(const GemmCall<float, In>& p) {
   execute(kept, p.a.data, b.values, p.bias, p.c.data);
 }
 
-// If a product has a single row and k > kDeep, oneDNN 3 sums the row in another order than the same
-// row among other rows. A second row of zeros avoids this. It costs little, because most of the
-// time goes into reading the weights.
+// If a product has one row and a depth above kDeep, oneDNN 3 sums this row in another order than in
+// a product of several rows. So the result would differ. A second row of zeros avoids this. It
+// costs little, because most of the time goes into reading the weights.
 constexpr int64_t kDeep = 1024;
 
 template <class In>
@@ -101,9 +102,10 @@ void product_of_rows(GemmCall<float, In> p, int64_t first, int64_t count) {
   product_of_part(p);
 }
 
-// Decoding multiplies any number of rows by weights, and oneDNN would need a compiled product for
-// each number. So the rows are divided into two parts: whole blocks of kRowsOfBlock rows, and the
-// rest. This needs fewer different products, and is as fast if the weights fit in a cache.
+// Decoding multiplies matrices of many different numbers of rows by weights. oneDNN would need a
+// compiled product for each number. So the rows are divided into two ranges: whole blocks of
+// kRowsOfBlock rows, and the last rows. This needs fewer different products, and is as fast if the
+// weights fit in a cache.
 constexpr int64_t kRowsOfBlock = 16, kCachedBytes = 16 << 20;
 
 template <class In>
@@ -149,7 +151,7 @@ void product(const GemmCall<float, In>& p) {
 void matmul(Cpu, const GemmCall<float, float>& p) { product(p); }
 void matmul(Cpu, const GemmCall<float, bf16>& p) { product(p); }
 
-// For checks in double precision only: plain loops that sum over k in order.
+// A product for checks in double precision: plain loops that sum over k in order.
 void matmul(Cpu, const GemmCall<double, double>& p) {
   const bool ta = p.a_side == Transposition::transposed, tb = p.b_side == Transposition::transposed;
   const int64_t k = ta ? p.a.rows : p.a.cols;
@@ -162,7 +164,8 @@ void matmul(Cpu, const GemmCall<double, double>& p) {
     }
 }
 
-// On Intel processors only the AMX tiles make bf16 faster than float32; bf16 vectors do not.
+// On Intel processors, bf16 products are faster than float32 only by AMX tiles, not by bf16
+// vectors.
 bool has_fast_bf16(Cpu) {
   static const bool has =
       has_tiles() || (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd"));
@@ -183,8 +186,8 @@ T number(T x) {
 }
 float number(bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
 
-// Rows are summed in blocks of fixed size, and then the sums of the blocks in order. So the result
-// does not depend on the number of threads.
+// Sums blocks of a fixed number of rows, and then adds the sums of the blocks in order. So the
+// result does not depend on the number of threads.
 template <class T, class In>
 void sum_columns(Matrix<const In> x, T* sums, OutputMode fold) {
   constexpr int64_t kBlock = 256;

@@ -20,24 +20,26 @@ constexpr int kThreads = 256;
 void check_cublas(cublasStatus_t result, const char* what) {
   if (result == CUBLAS_STATUS_SUCCESS) return;
   const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
-  if (memory) cudaGetLastError();  // otherwise the next launch would report it again
+  if (memory) cudaGetLastError();  // otherwise the next launch would report this error again
   fail(memory ? ExitCode::memory : ExitCode::unexpected, "cuBLASLt: ", what, ": ",
        cublasLtGetStatusString(result), memory ? "; " : "", memory ? kNeedsLess : "");
 }
 
-// The key by which an algorithm is chosen. Alignments are in bytes, at most 256.
+// The properties of a product by which cuBLASLt's algorithm is chosen. Alignments are in bytes, at
+// most 256.
 struct ProductShape {
   int64_t rows, cols, depth;
-  int64_t a_pitch, b_pitch;  // numbers from one row to the next
+  int64_t a_pitch, b_pitch;  // distance from one row to the next, in numbers
   bool a_transposed, b_transposed, bias, relu, add;
   cudaDataType in, out;
-  std::array<uint32_t, 4> alignment;  // of a, b, the matrix added, and the output with its bias
+  std::array<uint32_t, 4> alignment;  // of a, b, the matrix to add, and of output and bias together
   auto operator<=>(const ProductShape&) const = default;
 };
 
 // Note [Row-major products]
-// cuBLASLt stores matrices by columns, so it sees a row-major matrix as its transpose. It computes
-// cᵀ = bᵀ aᵀ for c = a b. So b is its first operand, and it transposes an operand exactly if we do.
+// cuBLASLt stores matrices by columns, so it sees a row-major matrix as its transpose. To get c = a
+// b, this code asks it for cᵀ = bᵀ aᵀ. So b is its first operand. It must transpose an operand
+// exactly if the product of row-major matrices transposes that operand.
 struct PreparedProduct {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -45,7 +47,7 @@ struct PreparedProduct {
 };
 
 cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols, int64_t pitch) {
-  cublasLtMatrixLayout_t made = nullptr;  // cuBLASLt's columns have length `cols`
+  cublasLtMatrixLayout_t made = nullptr;  // `cols` is the length of cuBLASLt's columns
   check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(cols),
                                           static_cast<uint64_t>(rows), pitch),
                "cannot describe a matrix");
@@ -70,7 +72,7 @@ class CublasProducts {
                                 : kept_.emplace(shape, prepare(shape)).first->second;
   }
 
-  // c = a b, added to `onto` if it is not null.
+  // c = a b; if `onto` is not null, c = a b + onto.
   void multiply(const PreparedProduct& p, const void* a, const void* b, const void* onto, void* c,
                 cudaStream_t stream) {
     const float one = 1, beta = onto ? 1 : 0;
@@ -127,7 +129,8 @@ class CublasProducts {
   std::map<ProductShape, PreparedProduct> kept_;
 };
 
-// Never destroyed, because the driver may be unloaded before static objects are destroyed.
+// The object is never destroyed, because the driver may be unloaded before static objects are
+// destroyed.
 CublasProducts& products(Cuda on) {
   static CublasProducts* const only = new CublasProducts(on);
   return *only;
@@ -157,17 +160,17 @@ void start_with_bias(Cuda on, Matrix<T> c, const T* bias, OutputMode fold) {
 }
 
 // Note [Factors of whole packs]
-// cuBLASLt multiplies three times more slowly if rows of bf16 do not begin at multiples of 16
-// bytes, or if a side is not a multiple of 8, such as 620. For a large product such an operand is
-// copied. In the copy, a row has the numbers of one sum (k = 0, 1, …), padded with zeros to whole
-// packs of 8. Both operands get this depth. If the number of columns of c is not a multiple of 8, b
-// gets additional zero rows, and the sums first go to a buffer with wider rows. All this takes a
-// few per cent of the product's time.
+// A pack is 8 adjacent bf16 numbers, 16 bytes. If rows of bf16 do not begin at multiples of 16
+// bytes, or if a side is not a multiple of 8 (such as 620), cuBLASLt multiplies three times more
+// slowly. For a large product, such an operand is copied. A row of the copy has the numbers of one
+// sum (k = 0, 1, …), padded with zeros to whole packs. Both operands get this depth. If the number
+// of columns of c is not a multiple of 8, b gets additional rows of zeros, and the sums first go to
+// a buffer with wider rows. All this takes a few per cent of the product's time.
 constexpr int kPack = 8, kRowsOfBlock = 8;
-constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications; larger products copy such operands
+constexpr int64_t kLarge = int64_t{1} << 29;  // minimum multiplications of a large product
 int64_t whole_packs(int64_t count) { return (count + kPack - 1) / kPack * kPack; }
 
-// Copies x to y [rows, pitch] and fills the rest with zeros.
+// Copies x to y [rows, pitch] and fills the rest of y with zeros.
 template <int kWide>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
     pad_rows(Matrix<const bf16> x, bf16* y, int64_t rows, int64_t pitch) {
@@ -186,8 +189,8 @@ __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
   }
 }
 
-// Transposes x tile by tile and fills the rest with zeros. A lane reads and writes two numbers at a
-// time.
+// Transposes x tile by tile to y [rows, pitch] and fills the rest of y with zeros. A lane reads and
+// writes two numbers at a time.
 constexpr int kTile = 2 * kWarp;
 template <int kWide>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
@@ -215,7 +218,8 @@ __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
   }
 }
 
-// An operand for cuBLASLt, with the memory of its copy if there is one.
+// An operand in the form that cuBLASLt reads. If it is a copy, `copy` owns its memory. If
+// along_depth, a row has the numbers of one sum (k = 0, 1, …), otherwise a column has them.
 struct CublasOperand {
   const void* data;
   int64_t pitch;
@@ -225,7 +229,8 @@ struct CublasOperand {
 
 CublasOperand in_place(const auto& x, bool along_depth) { return {x.data, x.cols, along_depth}; }
 
-// A copy with `rows` rows along the depth k. Rows are padded with zeros to whole packs.
+// A copy of x with `rows` rows along the depth k, padded with zeros to whole packs (Note [Factors
+// of whole packs]).
 CublasOperand padded_copy(Cuda on, Matrix<const bf16> x, bool along_depth, int64_t rows) {
   const int64_t pitch = whole_packs(along_depth ? x.cols : x.rows);
   Buffer copy = allocate(static_cast<std::size_t>(rows * pitch) * sizeof(bf16), on);
@@ -245,7 +250,8 @@ CublasOperand padded_copy(Cuda on, Matrix<const bf16> x, bool along_depth, int64
   return {y, pitch, true, copy};
 }
 
-// The operands of a product for cuBLASLt, with its depth and the number of columns of its sums.
+// The operands of a product in the form that cuBLASLt reads, the depth of the sums, and the number
+// of columns of the result, including padding.
 struct CublasOperands {
   CublasOperand a, b;
   int64_t depth, cols;
@@ -273,7 +279,7 @@ CublasOperands cublas_operands(Cuda on, const GemmCall<T, bf16>& p, int64_t dept
       whole_packs(depth), cols};
 }
 
-// c = sums + bias + onto. The rows of `sums` are `pitch` numbers apart; bias and onto may be null.
+// c = sums + bias + onto. Row i of the sums begins at sums + i · pitch. bias and onto may be null.
 template <int kWide, class T>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
     finish_sums(const T* sums, int64_t pitch, const T* bias, const T* onto, Matrix<T> c) {
@@ -300,7 +306,7 @@ void finish(Cuda on, const T* sums, int64_t pitch, const T* bias, const T* onto,
   check_launch("matmul");
 }
 
-// The destination of a product: c = … + bias + onto.
+// The destination of a product: c = product + bias + onto.
 template <class T>
 struct ProductResult {
   T* c;
@@ -337,7 +343,8 @@ void product(Cuda on, const GemmCall<T, In>& p) {
   const int64_t depth = p.a_side == Transposition::transposed ? p.a.rows : p.a.cols;
   assert(!p.onto || (depth > 0 && !p.bias));
   if (depth == 0) return start_with_bias(on, p.c, p.bias, p.fold);
-  // cuBLASLt may have no product with a bias for unaligned rows, so the bias goes to c first.
+  // If rows of c are not aligned, cuBLASLt may have no product with a bias. So c is first set to
+  // the bias, and the product is added.
   if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
     start_with_bias(on, p.c, p.bias, p.fold);
     assert(!p.relu);
@@ -368,8 +375,8 @@ bool has_fast_bf16(Cuda) { return true; }
 
 namespace {
 
-// Converts eight numbers at a time if both addresses are aligned, as memory of the arena is, and
-// the rest one by one.
+// Converts x to y. If both addresses are aligned, as memory of the arena is, it converts eight
+// numbers at a time and the last n % 8 numbers one by one.
 __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
   const int64_t thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const int64_t threads = int64_t{gridDim.x} * blockDim.x, eights = aligned ? n / 8 : 0;
@@ -378,10 +385,10 @@ __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
 }
 
 // Note [The last block sums]
-// A block sums kWarp packs of columns over a strip of rows, and stores part[strip, column]. The
-// block that finishes last among the blocks of the same columns adds the strips in order. So the
-// sum does not depend on which block is last. `done` counts the finished blocks of each group of
-// columns and ends at 0.
+// A block sums kWarp packs of adjacent columns over a strip of rows. It stores the sums in
+// part[strip, column]. The block that finishes last among the blocks of the same columns then adds
+// the strips, in order. So the sum does not depend on which block is last. `done` has one counter
+// per group of columns, which counts the finished blocks and is 0 again at the end.
 constexpr int kRowsPerBlock = 8;   // rows that a block reads at a time
 constexpr int kRowsPerThread = 4;  // loads in flight per thread
 template <int kWide, class In>
@@ -411,7 +418,7 @@ __global__ void __launch_bounds__(kWarp* kRowsPerBlock)
   }
   of_row[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  const int64_t j = begin + thread;  // the column whose sum this thread completes
+  const int64_t j = begin + thread;  // the column for which this thread adds the rows of the block
   const bool has = thread < kCols && j < x.cols;
   if (has) {
     float total = 0;
@@ -433,11 +440,11 @@ __global__ void __launch_bounds__(kWarp* kRowsPerBlock)
   fold_into(sums[j], fold, total);
 }
 
-// Counters of Note [The last block sums], all 0.
+// The counters `done` of Note [The last block sums], all 0.
 unsigned* counters(Cuda on, unsigned needed) {
   constexpr unsigned kCapacity = 1 << 16;
   static unsigned* const all = [&] {
-    refuse_while_capturing();  // a captured fill_words() would not run now
+    refuse_while_capturing();  // if a capture recorded fill_words(), it would not run now
     void* start = nullptr;
     check_cuda(cudaMalloc(&start, kCapacity * sizeof(unsigned)),
                "cannot allocate memory for counters");

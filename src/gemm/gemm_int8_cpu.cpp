@@ -24,12 +24,13 @@ namespace {
 using dnnl::memory;
 
 // Note [Eight bits]
-// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk. s_i and t_j are such that the maxima of |u_ik − l| and
-// of |q_jk| over k are 127, and l = 128 (kLift). u is unsigned, because processors multiply
-// unsigned bytes by signed bytes:
+// An 8-bit product approximates x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk, with integers u and q.
+// The scales s_i and t_j make the maxima of |u_ik − l| and of |q_jk| over k equal to 127. The
+// constant l = 128 (kLift) makes u unsigned, because processors multiply unsigned bytes by signed
+// bytes:
 //   y_ij = s_i t_j (Σ_k u_ik q_jk − l Σ_k q_jk) + b_j
-// Both sums are integers, so they are the same in any order and on any processor. The second term l
-// Σ_k q_jk is called `lifted`.
+// Both sums are integers, so they are the same in any order and on any processor. The code calls
+// the second term, l Σ_k q_jk, `lifted`.
 constexpr int32_t kLift = 128;
 
 enum class Instructions { tiles, vnni, avx2, plain };
@@ -43,15 +44,15 @@ Instructions instructions() {
   return best;
 }
 
-// The size of tiles of y. The sums of a tile are scaled while they are in the cache of the core
-// that computed them.
+// The size of the tiles of y that a thread computes one after another. The sums of a tile are
+// scaled while they are in the cache of the core that computed them.
 constexpr int64_t kTileRows = 64, kTileColumns = 256;
 
-// Minimum number of multiplications for several threads, because waking threads takes time.
+// If a product has fewer multiplications, it uses one thread, because waking threads takes time.
 constexpr int64_t kWorthTiles = 1 << 19;
 
-// A scope in which OpenMP regions on this thread use one thread. Otherwise oneDNN would start a
-// team for each tile, which takes longer than a small tile.
+// A scope in which OpenMP regions that this thread starts have one thread. Otherwise oneDNN would
+// start a team of threads for each tile, which takes longer than the work on a small tile.
 class SingleThreadScope {
  public:
   SingleThreadScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -63,8 +64,8 @@ class SingleThreadScope {
   int before_;
 };
 
-// Writes to = x / scale + lifted_by, rounded. Returns the scale; it is such that max |x| / scale =
-// `most`. If x has a number that is not finite, the scale is not finite.
+// Sets to[j] = x[j] / scale + lifted_by, rounded. Returns the scale, which makes max |x| / scale
+// equal to `most`. If a number of x is not finite, the scale is not finite.
 float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8_t* to) {
   int32_t top_bits = 0;  // the bits of |x|, which compare as integers
 #pragma omp simd reduction(max : top_bits)
@@ -72,23 +73,23 @@ float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8
     top_bits = std::max(top_bits, std::bit_cast<int32_t>(x[j]) & 0x7fffffff);
   const float top = std::bit_cast<float>(top_bits);
   const float by = top > 1e-30f ? static_cast<float>(most) / top : 0.0f;
-  // 1.5 · 2^23: x + shift has the integer nearest to x in its low bits.
+  // 1.5 · 2^23: the low bits of x + shift are the integer nearest to x.
   const float shift = 12582912.0f;
   for (int64_t j = 0; j < n; ++j)
     to[j] = static_cast<uint8_t>(std::bit_cast<int32_t>(x[j] * by + shift) + lifted_by);
   return top / static_cast<float>(most);
 }
 
-// W in 8 bits. Each panel has the weights of kTileColumns columns of y, in the layout of
-// ByteFactors::b.
+// W in 8 bits. Each panel holds the weights for kTileColumns columns of y, in the layout that
+// ByteFactors::b describes.
 struct Weights {
   std::vector<float> scales;    // t_j
   std::vector<int32_t> lifted;  // l Σ_k q_jk
   std::vector<PackedMatrix> panels;
 };
 
-// The number of bytes of a row of x in 8 bits, padded to whole rows of AMX tiles. The columns of W
-// are padded to the same size.
+// The number of bytes of a row of x in 8 bits. It is padded to whole rows of AMX tiles. The columns
+// of W have the same padding.
 int64_t stride(int64_t k) { return blocks(k, kTileRowBytes) * kTileRowBytes; }
 
 std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
@@ -117,14 +118,14 @@ std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
   return weights;
 }
 
-// The packed weights by address and size of W, shared by all threads.
+// The 8-bit copies of weights, by address and size of W. All threads share them.
 struct KeptWeights {
   std::mutex mutex;
   std::map<std::tuple<const float*, int64_t, int64_t>, std::shared_ptr<const Weights>> all;
   uint64_t generation = 0;
 };
 
-// The stored copy of W. Packs W if there is none.
+// Returns the stored 8-bit copy of W. If there is none, makes and stores it.
 std::shared_ptr<const Weights> weights(Matrix<const float> W) {
   static KeptWeights* const kept = new KeptWeights;
   const BriefLock hold(kept->mutex);
@@ -137,8 +138,8 @@ std::shared_ptr<const Weights> weights(Matrix<const float> W) {
   return found;
 }
 
-// The buffers of a thread: the rows of one block of x in 8 bits, their scales, and the sums of a
-// tile.
+// The buffers of a thread: a block of rows of x in 8 bits, the scales of these rows, and the sums
+// of a tile.
 struct ThreadBuffers {
   int64_t block = -1;
   std::vector<uint8_t> values;
@@ -146,7 +147,7 @@ struct ThreadBuffers {
   int32_t sums[kTileRows * kTileColumns];
 };
 
-// Computes the sums of `rows` rows by AMX. The rows of `sums` are kTileColumns numbers apart.
+// Computes the sums of `rows` rows by AMX. The row stride of `sums` is kTileColumns.
 void sum_in_tiles(const ThreadBuffers& buffers, int64_t rows, int64_t k, const PanelOfTiles& b,
                   int32_t* sums) {
   TilesInUse use;
@@ -177,19 +178,22 @@ void sum_in_tiles(const ThreadBuffers& buffers, int64_t rows, int64_t k, const P
 template <int kRows>
 using Count = std::integral_constant<int, kRows>;
 
-// Calls f(Count<rows>()): the number of rows, at most kMaxRows, as a compile-time constant.
+// Calls f(Count<rows>()), which has the number of rows as a compile-time constant. REQUIRES: 1 ≤
+// rows ≤ kMaxRows.
 template <int kMaxRows, class F>
 void with_rows(int64_t rows, F f) {
   if (rows == kMaxRows) return f(Count<kMaxRows>());
   if constexpr (kMaxRows > 1) with_rows<kMaxRows - 1>(rows, f);
 }
 
-// The rows first_row … first_row + rows − 1 and columns first … first + columns − 1 of y.
+// A range of y: the rows first_row … first_row + rows − 1, and the columns first … first + columns
+// − 1.
 struct OutputPart {
   int64_t first_row, rows, first, columns;
 };
 
-// A product y = x Wᵀ + bias in 8 bits. Its tiles are numbered by block of rows, then by panel.
+// A product y = x Wᵀ + bias in 8 bits. y is divided into tiles: one for each pair of a block of
+// rows and a panel of columns. Tile t is block t / panels() and panel t % panels().
 struct Int8Gemm {
   Matrix<const float> x;
   const Weights& w;
@@ -219,8 +223,9 @@ struct Int8Gemm {
     }
   }
 
-  // Computes a strip of columns of y, from column j of its panel. With VNNI, the sums are scaled in
-  // registers; otherwise while they are in the first-level cache.
+  // Computes the columns of y that begin at column j of a panel: at most kColumnsOfStrip columns, a
+  // strip. With VNNI, the sums are scaled in registers, otherwise while they are in the first-level
+  // cache.
   void multiply_strip(const OutputPart& part, const PanelOfTiles& panel, int64_t j,
                       ThreadBuffers& buffers) const {
     const TileSource b = panel.tiles(j, kBlocksOfStrip);
@@ -287,9 +292,8 @@ struct Int8Gemm {
   }
 };
 
-// Computes the tiles of thread `me` of `threads`. A thread gets adjacent tiles in the order block
-// of rows, panel of columns. So with many rows, each thread has its own rows; with few rows, its
-// own columns.
+// Computes the tiles of thread `me` of `threads` threads, which have adjacent numbers. So if there
+// are many rows, each thread has rows of its own; if there are few rows, it has columns of its own.
 void multiply_part(const Int8Gemm& gemm, int64_t me, int64_t threads) {
   const int64_t tiles = gemm.count();
   thread_local ThreadBuffers buffers;

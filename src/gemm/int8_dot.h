@@ -5,19 +5,19 @@
 #include <cstdint>
 #include <cstring>
 
-// Sums of products of unsigned bytes in a and signed bytes in b, with the instructions that the
-// processor has: sum_ij = Σ_k a_ik b_kj for kRows rows and 64 columns.
+// Sums of products of unsigned bytes of a and signed bytes of b: sum_ij = Σ_k a_ik b_kj for kRows
+// rows i and 64 columns j. There is a version for each kind of instructions.
 namespace fovea::kernel {
 
 inline constexpr int64_t kColumnsOfBlock = 16, kBlocksOfStrip = 4;
 inline constexpr int64_t kColumnsOfStrip = kColumnsOfBlock * kBlocksOfStrip;
 
-// The operands. b has blocks of 16 columns. A block has `quads` adjacent groups of 64 bytes, called
-// quads. Quad n has the numbers k = 4n … 4n + 3 of the first column, then those of the second
-// column, and so on.
+// The operands. b is divided into blocks of 16 columns. A block is a sequence of `quads` groups of
+// 64 bytes. Such a group is called a quad. Quad n has four numbers of each column: k = 4n … 4n + 3
+// of the first column, then of the second column, and so on.
 struct ByteFactors {
   const uint8_t* a;
-  int64_t a_row;  // bytes from one row to the next
+  int64_t a_row;  // number of bytes from one row of a to the next
   const char* b[kBlocksOfStrip];
   int64_t quads;
 
@@ -28,26 +28,27 @@ struct ByteFactors {
   }
 };
 
-// The destination of sums. `row` is the number of elements from one row to the next.
+// The destination of sums. `row` is the number of elements from one row of sums to the next.
 struct ByteSums {
   int32_t* to;
   int64_t row;
 };
 
-// The destination of results: y_ij = s_i t_j (sum_ij − lifted_j) + bias_j. The bytes of a have a
-// constant added, so that they are unsigned. lifted_j is what this adds to the sums of column j.
+// The destination of results: y_ij = s_i t_j (sum_ij − lifted_j) + bias_j. The bytes of a are
+// unsigned because a constant was added to them. lifted_j is the increase of the sums of column j
+// by this constant.
 struct ByteResults {
   float* y;
-  int64_t row;            // numbers from one row to the next
-  const float* s;         // per row; t, bias and lifted are per column
+  int64_t row;            // number of elements from one row of y to the next
+  const float* s;         // s: one per row; t, bias and lifted: one per column
   const float *t, *bias;  // bias may be absent
   const int32_t* lifted;
   int64_t columns;
 };
 
-// VNNI adds four products to a sum in one instruction. The registers hold the sums of 6 rows × 4
-// blocks of columns at a time. The results are stored directly from registers, so the stores of
-// some rows overlap with the sums of the next rows.
+// VNNI adds four products to a sum in one instruction. The registers hold the sums of 6 rows and 4
+// blocks of 16 columns at a time. The results are stored directly from registers. So the stores for
+// some rows overlap with the computation for the next rows.
 inline constexpr int kVnniRows = 6;
 
 template <int kRows>
@@ -87,13 +88,13 @@ template <int kRows>
 }
 
 // AVX2 multiplies 16-bit operands and adds pairs of products as 32-bit sums. Its instruction for
-// 8-bit operands would overflow, because it adds pairs of products as 16-bit sums. A register holds
-// two partial sums per column until the end.
+// 8-bit operands would overflow, because it adds pairs of products as 16-bit sums. Until the end, a
+// register holds two partial sums per column.
 inline constexpr int kAvx2Rows = 4;
 
 template <int kRows>
 [[gnu::target("avx2")]] void sum_bytes_avx2(const ByteFactors& f, ByteSums sums) {
-  constexpr int64_t kColumns = 4;  // four 16-bit numbers per column fill a register
+  constexpr int64_t kColumns = 4;  // a register holds four 16-bit numbers of each of 4 columns
   for (int64_t j = 0; j < kColumnsOfStrip; j += 2 * kColumns) {
     const char* const b = f.b[j / kColumnsOfBlock] + j % kColumnsOfBlock * 4;
     __m256i left[kRows], right[kRows];
@@ -112,7 +113,7 @@ template <int kRows>
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const __m256i all = _mm256_hadd_epi32(left[r], right[r]);  // columns 0 1 4 5 2 3 6 7
+      const __m256i all = _mm256_hadd_epi32(left[r], right[r]);  // sums of columns 0 1 4 5 2 3 6 7
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums.to + r * sums.row + j),
                           _mm256_permute4x64_epi64(all, 0b11'01'10'00));
     }

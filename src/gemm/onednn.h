@@ -5,10 +5,11 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
-// oneDNN's matrix product, created once per shape and stored.
+// Matrix products by oneDNN. A product is compiled once per shape and then stored.
 namespace fovea::kernel {
 
-// The shape of a product. Both operands have the same type, except that b is s8 if a is u8.
+// The properties of a product that oneDNN compiles. Both operands have the same type, except that b
+// is s8 if a is u8.
 struct ProductShape {
   int64_t m, n, k;
   bool a_transposed, b_transposed, b_packed, bias, add;
@@ -19,7 +20,7 @@ struct ProductShape {
 // A product that oneDNN has compiled. Only the thread that created it may use it.
 struct KeptProduct {
   dnnl::matmul primitive;
-  dnnl::memory::desc order;                                 // layout of b
+  dnnl::memory::desc order;                                 // the layout of b that it reads
   size_t scratch_bytes;                                     // scratch memory that execute() needs
   mutable std::unordered_map<int, dnnl::memory> arguments;  // execute() sets their data
 };
@@ -35,22 +36,22 @@ struct PackedMatrix {
 };
 PackedMatrix reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
 
-// `plain` in the layout `order`, stored for all threads under its address and layout until
-// forget_packed().
+// Returns `plain` in the layout `order`. All threads share the copy, which is stored by address and
+// layout until forget_packed().
 PackedMatrix packed(const dnnl::memory::desc& order, const dnnl::memory& plain);
 
-// `plain` in the layout `order`, stored permanently in `home`. REQUIRES: `plain` has data, or
-// `home` already has a copy.
+// Returns `plain` in the layout `order`, stored permanently in `home`. REQUIRES: `plain` has data,
+// or `home` already holds a copy.
 PackedMatrix packed(const dnnl::memory::desc& order, const dnnl::memory& plain,
                     std::shared_ptr<void>& home);
 
-// Increases with every forget_packed(). Stored copies of an older generation are stale.
+// The number of calls of forget_packed(). If a stored copy has a lower number, it is stale.
 uint64_t packed_generation();
 
 void execute(const KeptProduct& product, const void* a, const dnnl::memory& b, const void* bias,
              void* c);
 
-// Memory for `numbers` numbers, valid until this thread calls the function again.
+// Returns memory for `numbers` floats. It is valid until this thread calls the function again.
 float* room_for_half(size_t numbers);
 
 }  // namespace fovea::kernel

@@ -20,7 +20,8 @@ using dnnl::memory;
 
 std::atomic<size_t> cache_capacity = 4096;
 
-// A stored copy of weights in the layout `order`. `plain` is the layout of the weights themselves.
+// A stored copy of weights in the layout `order`. `plain` is the layout of the weights that were
+// copied.
 struct PackedWeights {
   memory::desc plain, order;
   PackedMatrix kept;
@@ -40,9 +41,9 @@ size_t in_huge_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage 
 
 std::shared_ptr<void> allocate_huge(size_t bytes) { return {huge_pages(bytes), std::free}; }
 
-// Allocates memory for weights in huge pages. A decoding step reads all weights, and with small
-// pages it would wait for address translations. All weights of a model are freed together, so small
-// matrices share a chunk.
+// Allocates memory for weights in huge pages. A decoding step reads all weights. In small pages it
+// would wait for address translations. All weights of a model are freed together, so small matrices
+// share a chunk of memory.
 std::shared_ptr<void> allocate_weights(size_t bytes) {
   constexpr size_t kChunk = 4 * kHugePage, kLine = 64;
   if (bytes >= kHugePage) return allocate_huge(in_huge_pages(bytes));
@@ -60,8 +61,8 @@ std::shared_ptr<void> allocate_weights(size_t bytes) {
   return {chunk, start};
 }
 
-// Scratch memory for oneDNN's copies of operands, in huge pages. With small pages the speed of
-// medium-sized products would depend on their physical addresses.
+// Scratch memory in huge pages, for oneDNN's copies of operands. In small pages, the speed of
+// medium-sized products would depend on the physical addresses of the pages.
 class Scratch {
  public:
   Scratch() = default;
@@ -85,10 +86,11 @@ class Scratch {
 };
 thread_local Scratch scratch;
 
-// The products of this thread. Each thread has its own, because a product stores its arguments.
+// The compiled products of this thread. Each thread has its own, because a product stores its
+// arguments.
 thread_local std::map<ProductShape, KeptProduct> kept_products;
 
-// The stored weights by address, shared by all threads.
+// The stored copies of weights, by address. All threads share them.
 struct KeptWeights {
   std::mutex mutex;
   std::multimap<const void*, PackedWeights> all;
@@ -104,14 +106,15 @@ memory::desc layout(int64_t rows, int64_t cols, memory::data_type type, bool tra
   return {{rows, cols}, type, transposed ? memory::dims{1, rows} : memory::dims{cols, 1}};
 }
 
-// Throws if memory is short, because oneDNN crashes if it cannot allocate memory for its code.
+// Throws an Error if memory is short, because oneDNN crashes if it cannot allocate memory for its
+// code.
 void check_memory(size_t bytes) {
   constexpr size_t kCode = size_t{16} << 20;
   if (!system_has(bytes + kCode))
     throw dnnl::error(dnnl_out_of_memory, "no memory for the code of a product");
 }
 
-// oneDNN before 3.0 describes a product in two steps; from 3.0 on, in one step.
+// Versions of oneDNN before 3.0 describe a product in two steps, versions from 3.0 on in one step.
 template <class Matmul>
 typename Matmul::primitive_desc described(const memory::desc& a, const memory::desc& b,
                                           const memory::desc* bias, const memory::desc& c,
@@ -156,8 +159,8 @@ KeptProduct create(const ProductShape& s) {
   return {dnnl::matmul(description), order, scratch_desc.get_size(), std::move(arguments)};
 }
 
-// Turns exceptions of oneDNN into Errors. If memory is exhausted, the message says what the user
-// can do.
+// Turns an exception of oneDNN into an Error. If memory is exhausted, its message says what the
+// user can do.
 [[noreturn]] void explain(const dnnl::error& e) {
   if (e.status == dnnl_out_of_memory)
     fail(ExitCode::memory,
@@ -223,8 +226,8 @@ PackedMatrix reordered(const memory& from, const memory::desc& order) {
   }
 }
 
-// Refills stale copies in place, because weights change with every update, and new memory from the
-// system costs more than the conversion.
+// If the stored copy is stale, writes the new copy to the same memory. The reason: weights change
+// with every update, and new memory from the system costs more than the conversion.
 PackedMatrix packed(const memory::desc& order, const memory& plain) {
   KeptWeights& kept = kept_weights();
   const BriefLock hold(kept.mutex);
@@ -267,7 +270,7 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
     product.arguments.at(DNNL_ARG_WEIGHTS) = b;
     product.primitive.execute(stream(), product.arguments);
     stream().wait();
-    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // because the product may outlive b
+    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // the product may outlive b
   } catch (const dnnl::error& e) {
     explain(e);
   }

@@ -4,7 +4,7 @@
 
 namespace fovea::kernel {
 
-// The version of the oneDNN library that runs, such as "2.6.3".
+// The version of the oneDNN library in use, such as "2.6.3".
 std::string onednn_version();
 
 }  // namespace fovea::kernel

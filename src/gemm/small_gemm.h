@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
-// Vector code for other kernels: products of matrices of a sentence's size, in registers and the
+// Vector code for other kernels: products of matrices as large as a sentence, in registers and the
 // first-level cache, and the maximum of many numbers.
 namespace fovea::kernel {
 
-// The widest vector the instruction set has (16, 32 or 64 bytes).
+// The size of the widest vector of the instruction set: 16, 32 or 64 bytes.
 inline constexpr int64_t kVectorBytes = __BIGGEST_ALIGNMENT__;
 
 template <class T>
@@ -24,8 +24,8 @@ struct SimdVector {
   typedef T type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
 };
 
-// The maximum of n numbers, −∞ if n = 0. It ignores NaN. (The compiler does not vectorise std::max,
-// because std::max depends on the order if there is a NaN.)
+// The maximum of n numbers, or −∞ if n = 0. It ignores NaN. (The compiler does not vectorise
+// std::max. If there is a NaN, the result of std::max depends on the order of the numbers.)
 template <class T>
 T largest(const T* x, int64_t n) {
   using V = typename SimdVector<T>::type;
@@ -50,16 +50,17 @@ T largest(const T* x, int64_t n) {
   return best > lanes[0] ? best : lanes[0];
 }
 
-// Element (i, j) is data[i · row + j · col].
+// A matrix whose element (i, j) is data[i · row + j · col].
 template <class T>
 struct StridedMatrix {
   T* data;
   int64_t row, col = 1;
 };
 
-enum class SumKind { fresh, onto };  // C = A B, or C += A B
+enum class SumKind { fresh, onto };  // fresh: C = A B; onto: C += A B
 
-// C = A B for kRows rows of A and C. n is the number of columns, k the length of each sum.
+// C = A B or C += A B for kRows rows of A and C. n is the number of columns of C, k the number of
+// products per sum.
 template <class T, int kRows>
 void tile_rows(int64_t n, int64_t k, StridedMatrix<const T> A, StridedMatrix<const T> B,
                StridedMatrix<T> C, SumKind kind) {
@@ -76,7 +77,7 @@ void tile_rows(int64_t n, int64_t k, StridedMatrix<const T> A, StridedMatrix<con
   }
 }
 
-// tile_rows() for the last `rows` rows. REQUIRES: 0 ≤ rows ≤ kRows.
+// Like tile_rows(), but for `rows` rows. REQUIRES: 0 ≤ rows ≤ kRows.
 template <class T, int kRows>
 void tile_rest(int64_t rows, int64_t n, int64_t k, StridedMatrix<const T> A,
                StridedMatrix<const T> B, StridedMatrix<T> C, SumKind kind) {
@@ -84,8 +85,8 @@ void tile_rest(int64_t rows, int64_t n, int64_t k, StridedMatrix<const T> A,
   if constexpr (kRows > 1) tile_rest<T, kRows - 1>(rows, n, k, A, B, C, kind);
 }
 
-// C = A B: A [m, k], B [k, n], C [m, n].
-// REQUIRES: n is a multiple of kLanes<T>; columns of B and C are contiguous.
+// C = A B or C += A B: A [m, k], B [k, n], C [m, n]. REQUIRES: n is a multiple of kLanes<T>, and in
+// B and C adjacent columns are adjacent in memory (col = 1).
 template <class T>
 void tile_product(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
                   StridedMatrix<const T> B, StridedMatrix<T> C, SumKind kind = SumKind::fresh) {
@@ -98,15 +99,15 @@ void tile_product(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
   tile_rest<T, kRows - 1>(m, n, k, A, B, C, kind);
 }
 
-// Alternating elements of a and b: a[kFirst], b[kFirst], a[kFirst + 1], …
+// Returns alternating elements of a and b: a[kFirst], b[kFirst], a[kFirst + 1], …
 template <int kFirst, class V, int... I>
 V interleaved(V a, V b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b,
                                  (kFirst + I / 2 + (I % 2) * static_cast<int>(sizeof...(I)))...);
 }
 
-// Transposes kLanes × kLanes elements. Only `rows` rows of `from` exist; further rows count as
-// zeros.
+// Transposes kLanes × kLanes elements. Only the first `rows` rows of `from` exist; the other rows
+// count as zeros.
 template <class T>
 void tile_transpose(int64_t rows, StridedMatrix<const T> from, StridedMatrix<T> to) {
   using V = typename SimdVector<T>::type;

@@ -8,17 +8,17 @@
 namespace fovea::kernel {
 
 // Note [Halves]
-// If two cores share no cache, a cache line that one core wrote costs the other core several times
-// as much as its own lines. Therefore all kernels divide the rows into two halves at the same row.
-// With two threads, each half stays with its thread through a whole step. A sum over many rows is
-// always computed as the sum of its halves, so that the bits do not depend on the number of
-// threads.
+// If two cores share no cache, a core reads a cache line that the other core wrote several times
+// more slowly than its own lines. Therefore all kernels divide the rows into two halves, always at
+// the same row. With two threads, each half stays with its thread during a whole step. A sum over
+// many rows is always computed as the sum of its halves, so that its bits do not depend on the
+// number of threads.
 
-// The number of rows from which kernels compute the halves as separate products.
+// If there are at least this number of rows, kernels compute the halves as separate products.
 inline constexpr int64_t kWorthHalves = 512;
 
-// Calls f(half, first, count) for both halves of n rows. With two threads the calls run at the same
-// time; nested parallel regions then use one thread.
+// Calls f(half, first, count) for both halves of n rows. With two threads, the two calls run at the
+// same time. OpenMP regions inside f then use one thread.
 template <class F>
 void in_halves(int64_t n, F f) {
   const int64_t middle = (n + 1) / 2;

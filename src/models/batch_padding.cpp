@@ -9,7 +9,7 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 PaddingUnit padding_unit(BatchPadding padding, int64_t words, int64_t sentences) {
   if (padding != BatchPadding::few_sizes) return {64, 1, 64};
-  const auto fraction = [](int64_t n, int parts) {  // 1 / parts of the largest power of two ≤ n
+  const auto fraction = [](int64_t n, int parts) {  // (largest power of two ≤ n) / parts
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n))) / parts;
   };
   return {std::max<int64_t>(64, fraction(words, 32)), std::max<int64_t>(8, fraction(sentences, 8)),

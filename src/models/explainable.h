@@ -10,11 +10,11 @@
 
 namespace fovea {
 
-// A model whose attention can be read.
+// A model that returns its attention weights.
 class Attentive {
  public:
-  // All attention matrices of each sentence pair under forced decoding. The result has one list per
-  // pair. The lists are empty if the model has no attention.
+  // Computes all attention matrices of each sentence pair under forced decoding. Returns one list
+  // of matrices per pair. If the model has no attention, the lists are empty.
   virtual std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
                                                            const TokenBatch& target_in) const = 0;
 
@@ -25,14 +25,14 @@ class Attentive {
 // A model whose attention can be explained and changed.
 class Explainable : public Attentive {
  public:
-  // The step-by-step explanation of one row of the attention matrices. The batch has one pair.
-  // REQUIRES: attention() has such a row.
+  // Explains one row of the attention matrices step by step. The batch has one pair. REQUIRES:
+  // attention() returns a matrix with this row.
   virtual ComputationSteps explain(const TokenBatch& source, const TokenBatch& target_in,
                                    const AttentionRow& row) const = 0;
-  // A model with the parameters of this one and an intervention on its attention weights. It is
+  // Returns a model with the same parameters and an intervention on its attention weights. It is
   // Decodable and Attentive, for one source sentence at a time. This model must outlive it.
-  // REQUIRES: the named heads and positions exist, and at least one position is not masked. Fails
-  // with ExitCode::usage if the model was configured without attention.
+  // REQUIRES: the heads and positions of the intervention exist, and at least one position is not
+  // masked. If the model was configured without attention, throws ExitCode::usage.
   virtual std::unique_ptr<Model> with_intervention(const WhatIf& intervention) const = 0;
 
  protected:

@@ -9,7 +9,7 @@ namespace fovea {
 
 struct ModelConfig;
 
-// The name of one attention head of a model, as in AttentionMap.
+// The position of one attention head in a model, with the fields of AttentionMap.
 struct HeadName {
   std::string kind;  // "encoder", "decoder", "cross"
   int64_t layer = 0, head = 0;
@@ -17,14 +17,14 @@ struct HeadName {
   bool operator==(const HeadName&) const = default;
 };
 
-// An intervention: changes of a model's attention weights, to study their effect on the output.
-// Positions count the source pieces from 0, including </s>.
+// An intervention: changes of a model's attention weights, to study their effect on the output. A
+// position is the index of a source piece, counted from 0; </s> is a piece, too.
 struct WhatIf {
-  // Fixed weights of the cross-attention at one decoder step, which replace the computed weights.
+  // Weights of the cross-attention at one decoder step, which replace the computed weights.
   struct Row {
-    int64_t step = 0;                  // decoder step, from 0
-    int64_t layer = -1, head = -1;     // −1: all
-    std::vector<double> weights = {};  // one per source piece, Σ = 1
+    int64_t step = 0;                  // number of the decoder step, from 0
+    int64_t layer = -1, head = -1;     // −1: all layers, all heads
+    std::vector<double> weights = {};  // one weight per source piece, with sum 1
 
     bool concerns(int64_t at_layer, int64_t at_head) const {
       return (layer < 0 || layer == at_layer) && (head < 0 || head == at_head);
@@ -38,12 +38,12 @@ struct WhatIf {
   bool empty() const { return masked.empty() && silent.empty() && forced.empty(); }
   bool masks(int64_t position) const;
   bool silences(std::string_view kind, int64_t layer, int64_t head) const;
-  // The last row of `forced` for this step and head; null if there is none.
+  // The last row of `forced` for this step and head. If there is none, null.
   const Row* forced_row(int64_t step, int64_t layer, int64_t head) const;
 };
 
-// The number of layers, and of heads per layer, of one kind of attention in a network. {0, 0} if
-// the network has no attention of that kind.
+// The number of layers, and of heads per layer, of one kind of attention in a network. If the
+// network has no attention of this kind, {0, 0}.
 struct HeadCount {
   int64_t layers = 0, heads = 0;
 };

@@ -6,12 +6,12 @@
 
 namespace fovea {
 
-inline constexpr int32_t kFirstLabel = 4;  // smaller ids are special words, not labels
+inline constexpr int32_t kFirstLabel = 4;  // smaller ids are special words
 
 // The scores of all labels for each text of a batch.
 struct LabelScores {
   Tensor logits;   // [texts, labels]: column k belongs to target word kFirstLabel + k
-  Tensor weights;  // [texts, longest text], 0 beyond the end of a text; absent if no attention
+  Tensor weights;  // [texts, longest text]: attention, 0 past the end; may be absent
 };
 
 // A model that predicts one label for each text.

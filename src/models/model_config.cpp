@@ -124,12 +124,12 @@ void check_languages(const ModelShape& m, ExitCode code) {
         "expected, source and target, for example [en, de]");
 }
 
-// The settings of all types of network. In a recipe, `type` may come after the settings of that
-// type. If the type changes, the settings of the other types are kept.
+// The settings of all types of network. They are kept separately, because in a recipe `type` may
+// come after the settings of that type.
 struct NetworkSettings {
   std::string type;
   TransformerConfig transformer;
-  RecurrentConfig recurrent;  // its EncoderConfig part serves the reader, too
+  RecurrentConfig recurrent;  // a text classifier uses its EncoderConfig part, too
   ReaderConfig reader;
 
   void load(const ModelConfig& m) {

@@ -18,36 +18,37 @@ namespace fovea {
 
 enum class NormPlace { post, pre };
 enum class Positions { interleaved, half, half_m1, learned, relative, none };
-enum class DecoderLayerType { attention, ssru };  // what reads the target words before a word
-// bahdanau: attention precedes the recurrent step of the decoder; luong: it follows.
+enum class DecoderLayerType { attention, ssru };  // how a layer reads the earlier target words
+// Whether attention precedes the recurrent step of the decoder (bahdanau) or follows it (luong).
 enum class DecoderForm { bahdanau, luong };
-// The input of one encoder run in a reader: the whole document, or each of its sentences.
+// What the encoder of a text classifier reads at a time: the whole text, or one sentence.
 enum class EncoderContext { text, sentence };
-// The query of a reader's attention: a parameter, the summary of the text, or that of the question.
+// The query of a text classifier's attention: a parameter, the summary of the text, or the summary
+// of the question.
 enum class ReaderQuery { learned, summary, question };
 
-// The settings of one type of network. check() throws Error(code) with the reason if the
-// combination is impossible.
+// The settings of one type of network. If the combination of settings is impossible, check() throws
+// Error(code) with the reason.
 struct TransformerConfig {
   static constexpr const char* kName = "transformer";
   int64_t heads = 8, inner = 2048;
   NormPlace norm = NormPlace::post;
   NormType norm_type = NormType::layer;
   double norm_epsilon = kNormEpsilon;
-  bool final_norm = false;      // a norm after each stack; NormPlace::pre always has it
-  bool embedding_norm = false;  // a norm after embeddings and positions
+  bool final_norm = false;      // a norm after each stack of layers; always with NormPlace::pre
+  bool embedding_norm = false;  // a norm after the sum of embeddings and positions
   int64_t head_size = 0;        // d_k; 0: size / heads
   Function activation = Function::relu;
-  bool gated = false;  // the activations are multiplied by a second projection
+  bool gated = false;  // activations are multiplied by a second projection
   DecoderLayerType decoder_layer = DecoderLayerType::attention;
   Positions positions = Positions::interleaved;
-  int64_t first_position = 0;  // number of the first word's position (sinusoids)
+  int64_t first_position = 0;  // position of the first word in the table of sinusoids
   int64_t relative_buckets = 32, relative_distance = 128;  // of relative positions
-  bool scale_embeddings = true;                            // multiply them by √size, as published
+  bool scale_embeddings = true;  // multiply them by √size, as in the paper
   bool output_bias = false;
-  double attention_dropout = 0;   // for attention weights
-  double activation_dropout = 0;  // inside the feed-forward layer
-  // The cross-attention head that is trained on reference alignments; −1: none.
+  double attention_dropout = 0;   // rate for attention weights
+  double activation_dropout = 0;  // rate inside the feed-forward layer
+  // The layer and head of the cross-attention that is trained on reference alignments; −1: none.
   int64_t alignment_layer = -1, alignment_head = -1;
   AlignmentStep alignment_step = AlignmentStep::writes;
 
@@ -62,15 +63,15 @@ struct TransformerConfig {
   }
 };
 
-// The settings that recurrent models and readers share.
+// The settings that recurrent models and text classifiers share.
 struct EncoderConfig {
   Cell cell = Cell::gru;
   bool bidirectional = true;
-  int64_t embedding = 0, encoder_size = 0;  // 0: default, see the functions below
+  int64_t embedding = 0, encoder_size = 0;  // 0: the default of the functions below
   AttentionConfig attention;
 
   void describe(Settings& s);
-  // The sizes that result from the settings; a 0 is replaced by the default.
+  // The sizes that the settings give. A setting of 0 is replaced by its default.
   int64_t embedding_size(const ModelShape& m) const { return embedding > 0 ? embedding : m.size; }
   int64_t annotation_size(const ModelShape& m) const {  // size of h_j
     return (encoder_size > 0 ? encoder_size : m.size) * (bidirectional ? 2 : 1);
@@ -87,7 +88,7 @@ struct RecurrentConfig : EncoderConfig {
   void describe(Settings& s);  // without the settings of EncoderConfig
   void check(const ModelShape& m, ExitCode code) const;
   int64_t readout_size(const ModelShape& m) const {
-    if (!attention.attends()) return m.size;  // the readout is the decoder state
+    if (!attention.attends()) return m.size;  // without attention, the readout is the decoder state
     return readout > 0 ? readout : m.tied == TiedEmbeddings::none ? m.size : embedding_size(m);
   }
   AttentionSizes attention_sizes(const ModelShape& m) const {
@@ -105,26 +106,26 @@ struct ReaderConfig : EncoderConfig {
   void check(const ModelShape& m, ExitCode code) const;
 };
 
-// The configuration of a model: `model:` of a recipe, and config.yml of a model directory. Keys of
-// other types of network are rejected.
+// The configuration of a model: `model:` in a recipe, and config.yml in a model directory. It
+// rejects keys that belong to other types of network.
 struct ModelConfig : ModelShape {
   std::variant<TransformerConfig, RecurrentConfig, ReaderConfig> network;
-  GenerationConfig generation = {};  // a reader does not use it
+  GenerationConfig generation = {};  // a text classifier does not use it
 
   void describe(Settings& s);
   void check(ExitCode code) const;
-  const char* type() const {  // the name of the type in recipes
+  const char* type() const {  // the name of the type of network in recipes
     return std::visit([](const auto& own) { return own.kName; }, network);
   }
-  // The settings of the network if they have the type Own, else null.
+  // The settings of the network if their type is Own, otherwise null.
   template <class Own>
   const Own* as() const {
     return std::get_if<Own>(&network);
   }
 };
 
-// Creates a network whose parameters are declared but have no memory. The caller must call place()
-// or allocate() of its store.
+// Creates a network whose parameters are declared but have no memory. The caller must then call
+// place() or allocate() of the network's store.
 std::unique_ptr<Model> declare_model(const ModelConfig& config, ElementType type = ElementType::f32,
                                      Device device = Cpu{});
 // Creates a network with allocated parameters that are initialised from `seed`.

@@ -9,14 +9,14 @@
 namespace fovea {
 
 // A model directory contains model.safetensors (models/stored_weights.h), config.yml (a ModelConfig
-// under `model:`), the vocabulary and a README.md. The functions here read and write the first two
-// files; decode/model_bundle.h adds the vocabulary.
+// under `model:`), the vocabulary and a README.md. The functions in this file read and write
+// model.safetensors and config.yml. decode/model_bundle.h adds the vocabulary.
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kConfigFile = "config.yml";
 
-// Writes both files, each atomically; config.yml only if it changed. `stored` is F32, BF16 or I8.
-// Creates the directory if it does not exist. Fails with ExitCode::files if the system refuses, and
-// with ExitCode::diverged if a weight is not finite.
+// Writes model.safetensors and, if it changed, config.yml, each atomically. `stored` is F32, BF16
+// or I8. If the directory does not exist, creates it. If the system refuses, throws
+// ExitCode::files; if a weight is not finite, throws ExitCode::diverged.
 void save_model(const std::string& directory, const ModelConfig& config,
                 const ParameterStore& parameters, StoredType stored = StoredType::F32);
 
@@ -39,8 +39,8 @@ struct LoadedModel {
 
 // Reads and checks a model. The file must contain exactly the parameters of the configuration, with
 // their shapes. Checksums must match, and every weight must be finite. Memory for the weights is
-// allocated only after the file's header was checked. Errors are ExitCode::model and name the file,
-// the tensor, the value found and the remedy.
+// allocated only after the checks of the file's header. Errors are ExitCode::model and name the
+// file, the tensor, the value found and the remedy.
 LoadedModel load_model(const std::string& directory, ElementType type = ElementType::f32,
                        Device device = Cpu{});
 

@@ -12,13 +12,13 @@ namespace {
 struct State : DecoderState {
   SourceMemory memory;
   DecoderRows rows;
-  std::vector<int32_t> sentence;  // the source sentence of each row
+  std::vector<int32_t> sentence;  // for each row, the index of its source sentence
 };
 
-// The result of one attention step, as numbers on the host.
+// The results of one attention step, copied to the host.
 struct StepValues {
   std::vector<double> weights;
-  std::vector<std::vector<double>> shown;  // the values of each series
+  std::vector<std::vector<double>> shown;  // the values of each series that pictures show
   int64_t rows, columns;
 
   StepValues(const AttentionResult& step, const Attention& attend,
@@ -35,8 +35,8 @@ void append(std::vector<float>& to, const std::vector<double>& from, int64_t fir
     to.push_back(static_cast<float>(from[static_cast<size_t>(k)]));
 }
 
-// Appends row i of the step to the map. The rows of a step have columns for the longest sentence of
-// the batch; the map gets only the columns of its own sentence.
+// Appends row i of the step to the map. A row of the step has one column per word of the longest
+// sentence of the batch. The map has only the columns of its own sentence.
 void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
   append(map.weights, step.weights, i * step.columns, map.cols);
   for (size_t k = 0; k < map.series.size(); ++k) {
@@ -47,8 +47,8 @@ void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
   ++map.rows;
 }
 
-// For each source word, the context vector that results if this word has weight 1: h_j for most
-// mechanisms. REQUIRES: the memory has one sentence.
+// Returns, for each source word, the context vector if this word had weight 1. For most mechanisms,
+// it is h_j. REQUIRES: the memory has one sentence.
 std::vector<DoubleRow> values_of_words(const Attention& attend, const SourceMemory& memory) {
   const int64_t n = memory.h.rows();
   std::vector<double> one_per_row(static_cast<size_t>(n * n), 0);

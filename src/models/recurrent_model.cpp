@@ -16,17 +16,17 @@
 namespace fovea {
 namespace {
 
-// The first `count` rows of x; x itself if it is absent or has exactly `count` rows.
+// The first `count` rows of x. If x is absent or has exactly `count` rows, x itself.
 Tensor first_rows(const Tensor& x, int64_t count) {
   return !x || x.rows() == count ? x : rows(x, 0, count);
 }
 
-// The recurrent states keep all their rows, because recurrent_step() uses only the first ones.
+// The recurrent states keep all their rows, because recurrent_step() reads only the first rows.
 DecoderRows first_rows(const DecoderRows& rows, int64_t count) {
   return {rows.states, first_rows(rows.fed, count), first_rows(rows.attention, count)};
 }
 
-// values[i] for each i of the index.
+// Returns values[i] for each i in `index`.
 std::vector<int32_t> gathered(std::span<const int32_t> index, std::span<const int32_t> values) {
   std::vector<int32_t> result;
   for (const int32_t i : index) result.push_back(values[static_cast<size_t>(i)]);
@@ -138,9 +138,9 @@ std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
   return states;
 }
 
-// Computes one decoder step. Row first + i of x is W E y_{t−1} + b of active row i. sentence[i] is
-// its source sentence. `all` holds the previous states; its rows after the active rows belong to
-// sentences that have ended.
+// Computes one decoder step for the active rows, whose sentences have not ended. For active row i,
+// row first + i of x is W E y_{t−1} + b, and sentence[i] is the source sentence. `all` holds the
+// previous states of all rows; the active rows are first.
 RecurrentModel::StepResult RecurrentModel::advance(const Tensor& x, int64_t first,
                                                    const DecoderRows& all,
                                                    const SourceMemory& memory,
@@ -200,7 +200,7 @@ RecurrentModel::DecoderOutput RecurrentModel::decode(const EncoderOutput& source
   const TimeMajor& order = target.order;
   if (!feeds_back()) return decode_at_once(y, source, target);
   const bool luong = config_.decoder == DecoderForm::luong;
-  const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // for all words at once
+  const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // computed for all words at once
   DecoderRows now = first(source, target.sentence);
   DecoderOutput out;
   std::vector<Tensor>& s = out.s;
@@ -223,8 +223,8 @@ RecurrentModel::DecoderOutput RecurrentModel::decode(const EncoderOutput& source
   return out;
 }
 
-// The decoder if its next state does not depend on the attention. Each layer runs over all words at
-// once, and attention runs afterwards.
+// Runs the decoder if its next state does not depend on the attention. Then each layer runs over
+// all words at once, and attention runs after them.
 RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
                                                              const EncoderOutput& source,
                                                              const Target& target) const {
@@ -254,19 +254,19 @@ RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
 namespace {
 
 // Note [Rows of eight]
-// In training, target sentences are sorted by length, and each group of eight is padded to its
-// longest sentence. Sentences of padding fill up the last group. Products then have few different
-// sizes, and each size is prepared once. The output layer reads only the rows of words, and further
-// rows up to a multiple of eight. Padding has no label, so it contributes no gradient. If steps are
-// replayed as CUDA graphs (Note [Filling]), all sentences are padded to the length of the longest,
-// on the source side too.
+// In training, the target sentences are sorted by length, and each group of eight sentences is
+// padded to the length of its longest. Sentences of padding fill up the last group. So products
+// have few different sizes, and each size is prepared only once. The output layer reads only the
+// rows of words, plus some rows up to a multiple of eight. Padding has no label, so it contributes
+// no gradient. If steps are replayed as CUDA graphs (Note [Filling]), all sentences of the source
+// and of the target are padded to the length of the longest.
 constexpr size_t kRows = 8;
-constexpr int32_t kTimes = 4;  // for replayed steps, the common length is a multiple of this
+constexpr int32_t kTimes = 4;  // in replayed steps, a common length is a multiple of it
 
 // The sentences of a batch, one after another, each followed by its padding.
 struct PaddedLayout {
   std::vector<int32_t> ids, offsets{0};
-  std::vector<int32_t> lengths;    // length of each sentence without its padding
+  std::vector<int32_t> lengths;    // length of each sentence, without its padding
   std::vector<int32_t> positions;  // indices in `ids` of the words that are not padding
 
   PaddedLayout(const TokenBatch& in, BatchPadding padding) {
@@ -288,7 +288,7 @@ struct PaddedLayout {
     lengths.insert(lengths.end(), padded.begin() + std::ssize(lengths), padded.end());
   }
 
-  // The time-major row of each word that is not padding.
+  // For each word that is not padding, its row in time-major order.
   std::vector<int32_t> rows(const TimeMajor& order) const {
     std::vector<int32_t> to(order.words.size());
     for (size_t row = 0; row < to.size(); ++row)
@@ -314,7 +314,7 @@ struct PaddedLayout {
   }
 };
 
-// A prepared batch of a RecurrentModel.
+// A batch that RecurrentModel::prepare() has prepared.
 struct PreparedSequences : PreparedBatch {
   RecurrentModel::Source source;
   RecurrentModel::ForcedTarget target;
@@ -349,7 +349,7 @@ RecurrentModel::ForcedTarget RecurrentModel::ForcedTarget::of(const TrainingBatc
   const PaddedLayout layout(batch.target_in, padding);
   ForcedTarget forced{Target::of({layout.ids, layout.offsets}, device), {}, {}, {}};
   std::vector<int32_t> sentence = forced.target.order.order;
-  for (int32_t& b : sentence)  // sentences of padding attend to source 0
+  for (int32_t& b : sentence)  // sentences of padding attend to source sentence 0
     if (b >= batch.target_in.sentences()) b = 0;
   forced.target.sentence = Tensor::of(sentence, device);
 
@@ -411,9 +411,10 @@ BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const ForcedTa
           surrogate(decoded, forced.target.order, forced.rows, scores)};
 }
 
-// The surrogate loss of hard-sample attention; absent for other mechanisms or without a tape. The
-// reward of the choice at step t is Σ_{u ≥ t} reward_discount^{u − t} (log p(y_u) − b), because
-// earlier words do not depend on the choice. The baseline b is the running mean of log p per word.
+// The surrogate loss of hard-sample attention. For other mechanisms, or if there is no tape,
+// absent. The reward of the choice at step t is Σ_{u ≥ t} reward_discount^{u − t} (log p(y_u) − b),
+// because earlier words do not depend on the choice. The baseline b is the running mean of log p
+// per word.
 Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
@@ -441,8 +442,9 @@ Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& 
     entropy.push_back(step.entropy);
   }
   const Shape column{order.tokens(), 1};
-  // The baseline changes only in training steps (a DropoutScope is alive), not in gradient checks.
-  // The trainer skips a batch whose loss is not finite, so this batch must not change the baseline.
+  // The baseline changes only in training steps (while a DropoutScope exists), not in gradient
+  // checks. The trainer skips a batch whose loss is not finite, so such a batch must not change the
+  // baseline.
   if (dropout_key(1).on() && std::isfinite(total))
     baseline.assign(std::vector<double>{next_baseline(b, total / words, a.baseline_decay)});
   return surrogate_loss(

@@ -9,24 +9,26 @@
 
 namespace fovea {
 
-// A training batch in the form that a model's loss reads. Batches with equal `sizes` and tensors of
-// equal length need the same kernel calls (Note [Replays]); only the numbers in the tensors differ.
+// A training batch in the form that a model's loss reads. If two batches have equal `sizes` and
+// tensors of equal length, they need the same kernel calls (Note [Replays]). Then only the numbers
+// in the tensors differ.
 class PreparedBatch {
  public:
   virtual ~PreparedBatch() = default;
   std::vector<int64_t> sizes;
-  int64_t scores = 0;  // length of BatchLoss::log_likelihood, padding included
+  int64_t scores = 0;  // length of BatchLoss::log_likelihood, with padding
 };
 
 // A model that computes its loss in two parts, so that a training step can be replayed as a CUDA
-// graph. prepare() reads host memory. loss_of() does not, and only loss_of() is in the graph.
+// graph. prepare() reads host memory and is not in the graph. loss_of() is in the graph and does
+// not read host memory.
 class Replayable {
  public:
-  // Creates all device tensors with Tensor::of().
+  // Prepares a batch. It creates all device tensors by Tensor::of() (see BatchInputs).
   virtual std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
                                                  BatchPadding padding) const = 0;
-  // Model::loss() of a prepared batch. `guided_weight` is AlignmentGuidance::weight. If the batch
-  // was padded, log_likelihood is longer than the target.
+  // Returns Model::loss() of a prepared batch. `guided_weight` is AlignmentGuidance::weight. If the
+  // batch was padded, log_likelihood has more entries than the target has words.
   virtual BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
                             double guided_weight) const = 0;
 

@@ -36,15 +36,15 @@ const TensorInfo& find_tensor(const SafetensorsFile& file, const std::string& na
 
 template <class T>
 std::vector<T> elements(const SafetensorsFile& file, const TensorInfo& info) {
-  const std::span<const std::byte> bytes = file.data(info);  // not aligned
+  const std::span<const std::byte> bytes = file.data(info);  // the bytes may not be aligned
   std::vector<T> values(static_cast<size_t>(info.elements()));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
-// The index of the first value that is not finite; values.size() if all are finite.
+// The index of the first value that is not finite. If all are finite, values.size().
 size_t first_not_finite(std::span<const float> values) {
-  float sum = 0;  // x − x is 0 for every finite x, otherwise NaN
+  float sum = 0;  // x − x is 0 if x is finite, otherwise NaN
   for (const float x : values) sum += x - x;
   if (sum == 0) return values.size();
   size_t i = 0;
@@ -106,7 +106,7 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-// A matrix in 8 bits: Note [Stored bytes].
+// A matrix in 8-bit integers with a scale per row: Note [Stored bytes].
 struct QuantisedMatrix {
   std::vector<int8_t> values;
   std::vector<float> scales;
@@ -126,7 +126,7 @@ QuantisedMatrix quantise(std::span<const float> values, size_t columns) {
   return result;
 }
 
-// A writer with the bytes of its tensors.
+// A writer of parameters. It owns the bytes that its SafetensorsWriter refers to.
 class ParameterWriter {
  public:
   void add(const ParameterStore::Parameter& p, StoredType stored) {

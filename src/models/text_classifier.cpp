@@ -12,20 +12,20 @@ namespace fovea {
 namespace {
 
 constexpr int32_t kEnd = 2;
-constexpr double kNoLabel = -1e9;  // reported log p of a target word that is not a label
+constexpr double kNoLabel = -1e9;  // log p that is reported for a target word that is not a label
 
 // The sources of a batch, each split into a document and a question. Each sentence of a document
-// and each question ends with </s>.
+// ends with </s>, and each question, too.
 struct DocumentsAndQuestions {
   std::vector<int32_t> document, document_offsets{0}, question, question_offsets{0};
-  std::vector<int32_t> sentence_offsets{0};  // sentences of all documents, in `document`
-  std::vector<int32_t> follow;  // per document word: sentences after its own, at most kFarthest − 1
+  std::vector<int32_t> sentence_offsets{0};  // in `document`: the sentences of all documents
+  std::vector<int32_t> follow;  // per word: later sentences of its document, at most kFarthest − 1
 
   explicit DocumentsAndQuestions(const TokenBatch& source) {
     for (int64_t b = 0; b < source.sentences(); ++b) {
       const auto ids =
           source.ids.subspan(source.offsets[b], source.offsets[b + 1] - source.offsets[b]);
-      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // then: the question's first word
+      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // becomes the index of the question's start
       while (cut > 0 && ids[cut - 1] != kEnd) --cut;
       check(cut > 0, ExitCode::data, "text ", b + 1, " of the batch is a document without a ",
             "question, expected both; separate them by a tab ('fovea classify')");

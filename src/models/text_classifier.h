@@ -24,7 +24,7 @@ class TextClassifier : public Model, public LabelPredictor {
  public:
   static constexpr int64_t kFarthest = 64;  // number of rows of P
 
-  // Declares the parameters; parameters().allocate() must follow.
+  // Declares the parameters. The caller must then call parameters().allocate().
   TextClassifier(const ModelShape& shape, const ReaderConfig& config,
                  ElementType type = ElementType::f32, Device device = Cpu{});
 
@@ -47,11 +47,11 @@ class TextClassifier : public Model, public LabelPredictor {
  public:
   Tensor E;
   RecurrentStack encoder;
-  Tensor P;                                // [kFarthest, D]; row k: k sentences follow
+  Tensor P;                                // [kFarthest, D]; k sentences follow: row k
   std::optional<RecurrentStack> question;  // the encoder of questions
   Tensor u;                                // [1, U]: the learned query
   std::optional<ReaderAttention> attend;
-  Tensor W_a, b_a;  // [labels, G]; special words are not labels
+  Tensor W_a, b_a;  // [labels, G], [labels]; special words are not labels
 };
 
 }  // namespace fovea

@@ -207,19 +207,20 @@ Tensor Transformer::decode(Tensor y, const SentenceOffsets& target, const Tensor
 
 namespace {
 
-// A prepared batch of a Transformer. `from` and `to` are the offsets of `source` and `target`.
+// A batch that Transformer::prepare() has prepared. `from` holds the offsets of `source`, `to`
+// those of `target`.
 struct PreparedPairs : PreparedBatch {
   SentenceOffsets from, to;
-  Tensor source, target, labels;  // i32, one for each word
+  Tensor source, target, labels;  // i32, one number for each word
   std::optional<AlignmentTargets> guide;
 };
 
-// The alignment links of each decoder row. With AlignmentStep::writes, a row has the links of the
-// word that it predicts. With `reads`, it has the links of its input word. The start symbol and
-// padding have no links. `words` is the number of rows, padding included.
+// The alignment links of each row of the decoder. With AlignmentStep::writes, a row has the links
+// of the word that it predicts. With AlignmentStep::reads, it has the links of its input word. The
+// start symbol and padding have no links. `words` is the number of rows, with padding.
 AlignmentTargets alignment_targets(const AlignmentGuidance& guidance, const TokenBatch& target,
                                    AlignmentStep step, int64_t words, Device device) {
-  constexpr size_t kLinks = 1024;  // the number of keys is padded to a multiple of this
+  constexpr size_t kLinks = 1024;  // the number of links is padded to a multiple of this
   assert(std::ssize(guidance.offsets) <= words + 1);
   const int32_t shift = step == AlignmentStep::reads ? 1 : 0;
   std::vector<int32_t> offsets{0}, keys;

@@ -18,12 +18,12 @@ namespace fovea {
 
 // Vaswani et al.: Attention Is All You Need, NIPS 2017; section 3.
 
-// The feed-forward layer FFN(x) = f(x W_1 + b_1) W_2 + b_2, with f = max(0, ·) as published
-// (section 3.3). Gated: (f(x W_1 + b_1) ⊙ (x W_3 + b_3)) W_2 + b_2
-// (Shazeer: GLU Variants Improve Transformer, 2020).
+// The feed-forward layer FFN(x) = f(x W_1 + b_1) W_2 + b_2. In the paper, f is max(0, ·) (section
+// 3.3). A gated layer is (f(x W_1 + b_1) ⊙ (x W_3 + b_3)) W_2 + b_2 (Shazeer: GLU Variants Improve
+// Transformer, 2020).
 struct FeedForward {
   Affine W_1, W_2;
-  std::optional<Affine> W_3;  // gated
+  std::optional<Affine> W_3;  // only in a gated layer
   Function f;
   double inner_dropout;
 
@@ -40,9 +40,9 @@ struct FeedForward {
   }
 };
 
-// A sub-layer with its residual connection and norm (section 3.1, 5.4):
-//   post-norm, as published   LayerNorm(x + Dropout(Sublayer(x)))
-//   pre-norm                  x + Dropout(Sublayer(LayerNorm(x)))
+// A sub-layer with its residual connection and norm (sections 3.1 and 5.4):
+//   post-norm, as in the paper  LayerNorm(x + Dropout(Sublayer(x)))
+//   pre-norm                    x + Dropout(Sublayer(LayerNorm(x)))
 struct SubLayer {
   LayerNorm norm;
   NormPlace place;
@@ -75,8 +75,8 @@ struct GuidedHead {
   AlignmentTargets guide;
   Tensor loss = {};  // set by compute_loss()
 
-  // Computes the loss. `attend` is the cross-attention of `layer`, h the input of its query
-  // projection, and `memory` the encoder's output.
+  // Computes `loss`. `attend` is the cross-attention of `layer`, h is the input of its query
+  // projection, and `memory` is the encoder's output.
   void compute_loss(const MultiHeadAttention& attend, const Tensor& h,
                     const SentenceOffsets& target, const Tensor& memory,
                     const SentenceOffsets& source);
@@ -110,19 +110,20 @@ struct DecoderLayer {
               DecoderMemory& memory) const;
 };
 
-// The embedding layer: word embeddings scaled by √D, plus positions (sections 3.4, 3.5). Positions
-// are learned (P), sinusoidal (waves) or absent. A norm may follow (Lewis et al.: BART, ACL 2020).
+// The embedding layer: word embeddings scaled by √D, plus position vectors (sections 3.4, 3.5). The
+// position vectors are learned (P) or sinusoidal (waves), or absent. A norm may follow (Lewis et
+// al.: BART, ACL 2020).
 struct WordEmbedder {
   Tensor E;  // [V, D]
   Tensor P;  // [max length + 1, D] or absent
   std::optional<GrowingTable> waves;
   double scale = 1, dropout = 0;
-  int64_t first_position = 0;  // row of `waves` of the first position
+  int64_t first_position = 0;  // the row of `waves` for the first position
   std::optional<LayerNorm> norm;
 
-  // At least `longest` rows of position vectors; absent if the model has no positions.
+  // The position vectors: at least `longest` rows. If the model has no positions, absent.
   Tensor positions(int64_t longest) const;
-  // Embeds ids at the given rows of `vectors`, a result of positions().
+  // Embeds ids; row position_ids[i] of `vectors`, a result of positions(), is added to word i.
   Tensor embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& vectors) const;
   // ids and position_ids are i32 [N]; every position is below `longest`.
   Tensor operator()(const Tensor& ids, const Tensor& position_ids, int64_t longest) const {
@@ -137,15 +138,15 @@ struct WordEmbedder {
   }
 };
 
-// A pool of decoder memories (key/value caches) that no search uses at the moment. Thread-safe.
+// The pool of decoder memories (key/value caches) that no search uses at present. Thread-safe.
 struct IdleMemories;
 std::shared_ptr<IdleMemories> idle_memories();
 
-// The Transformer. Searches in several threads may share one model. declare_model() creates the
-// derived class for the device, which adds a decoding interface.
+// The Transformer. Several threads may search with one model. declare_model() creates the derived
+// class for the device, which adds a decoding interface.
 class Transformer : public Model, public Decodable, public Explainable, public Replayable {
  public:
-  // Declares the parameters; parameters().allocate() must follow.
+  // Declares the parameters. The caller must then call parameters().allocate().
   Transformer(const ModelShape& shape, const TransformerConfig& config,
               ElementType type = ElementType::f32, Device device = Cpu{});
 
@@ -166,37 +167,39 @@ class Transformer : public Model, public Decodable, public Explainable, public R
                            const AttentionRow& row) const override;
   std::unique_ptr<Model> with_intervention(const WhatIf& intervention) const override;
 
-  // The encoder stack and the decoder stack, applied to embedded words.
+  // The encoder stack and the decoder stack. They read embedded words.
   Tensor encode(Tensor x, const SentenceOffsets& source) const;
   Tensor decode(Tensor y, const SentenceOffsets& target, const Tensor& memory,
                 const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
-  // The scores of all target words: [tokens, target words].
+  // The logits of the next word at all target words: [tokens, target words].
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 
  protected:
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
-  // The keys and values of the cross-attention for each decoder layer: [source tokens, 2A].
+  // For each decoder layer, the keys and values of the source for its cross-attention: [source
+  // tokens, 2A].
   std::vector<Tensor> source_kv(const TokenBatch& source) const;
   // `constant` is that of next(): position vectors, or the buckets of relative positions.
   Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& constant,
                       DecoderMemory& memory) const;
 
  private:
-  // The projections of one attention layer. Cross-attention has q [queries, A] and kv [words, 2A];
-  // self-attention has qkv [words, 3A], with A = heads · d_k. The other tensors are absent.
+  // The projections of one attention layer, with A = heads · d_k. Cross-attention has q [queries,
+  // A] and kv [words, 2A], self-attention has qkv [words, 3A]. The tensors of the other kind are
+  // absent.
   struct AttentionProjections {
     const char* kind;
     int64_t layer;
     Tensor q, kv, qkv;
     Tensor distance_scores = {};  // see HeadsOptions
   };
-  // Calls `visit` for each attention layer, in the order of computation.
+  // Calls `visit` for each attention layer, in the order in which the model computes them.
   void each_attention(const TokenBatch& source, const TokenBatch& target_in,
                       const std::function<void(const AttentionProjections&)>& visit) const;
   WordEmbedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   TransformerConfig config_;
-  std::shared_ptr<IdleMemories> idle_;  // decoder memories for the next searches
+  std::shared_ptr<IdleMemories> idle_;  // decoder memories for later searches
 
  public:
   WordEmbedder embed_source, embed_target;

@@ -8,13 +8,13 @@
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
-// Decoding with the Transformer one word at a time. The key/value cache (DecoderMemory) keeps the
+// Decoding with the Transformer one word at a time. The key/value cache (DecoderMemory) holds the
 // keys and values of earlier words. The keys and values of the source are computed once per
 // sentence.
 namespace fovea {
 
-// On a GPU, a memory also keeps the CUDA graphs of its steps. With the pool, later searches can
-// reuse these graphs.
+// The pool of decoder memories. On a GPU, a memory also has the CUDA graphs of its steps. Because
+// of the pool, later searches can reuse these graphs.
 struct IdleMemories {
   std::mutex mutex;
   std::vector<std::unique_ptr<DecoderMemory>> all;
@@ -137,8 +137,8 @@ void Transformer::reorder(DecoderState& state, std::span<const int32_t> parents)
 
 namespace {
 
-// Splits the weights of a packed batch into one map per head and appends the maps to the list of
-// each sentence. The weights are [heads, T, S] for each sentence, one sentence after another.
+// Splits the weights of a packed batch into one map per head and sentence. Appends each map to the
+// list of its sentence. `weights` holds [heads, T, S] of each sentence, one sentence after another.
 void add_maps(const char* kind, int64_t layer, int64_t heads, const Tensor& weights,
               const TokenBatch& rows, const TokenBatch& cols,
               std::vector<std::vector<AttentionMap>>& maps) {
@@ -163,7 +163,7 @@ void Transformer::each_attention(
     const std::function<void(const AttentionProjections&)>& visit) const {
   const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
   const SentenceOffsets to = SentenceOffsets::of(target_in.offsets, store_.device());
-  // The input of a sub-layer's function: x with post-norm, LayerNorm(x) with pre-norm.
+  // The input of the function of a sub-layer: with post-norm x, with pre-norm LayerNorm(x).
   auto input_of = [&](const SubLayer& add, const Tensor& x) {
     return add.place == NormPlace::pre ? add.norm(x) : x;
   };
@@ -244,7 +244,7 @@ ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch
   ComputationSteps steps;
   each_attention(source, target_in, [&](const AttentionProjections& p) {
     if (p.kind != row.kind || p.layer != row.layer) return;
-    // x holds several matrices of D columns side by side. Returns the head's columns of matrix n.
+    // x is several matrices of D columns side by side. Returns the columns of the head in matrix n.
     const auto part = [&](const Tensor& x, int64_t n) {
       return rows_of(columns(x, n * A + row.head * d_k, d_k));
     };
@@ -252,7 +252,7 @@ ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch
     const DoubleRow q = self ? part(p.qkv, 0)[at] : part(p.q, 0)[at];
     std::vector<DoubleRow> keys = self ? part(p.qkv, 1) : part(p.kv, 0);
     std::vector<DoubleRow> values = self ? part(p.qkv, 2) : part(p.kv, 1);
-    if (row.kind == "decoder") {  // later words are masked
+    if (row.kind == "decoder") {  // the decoder masks later words
       keys.resize(at + 1);
       values.resize(at + 1);
     }

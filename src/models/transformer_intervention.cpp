@@ -12,12 +12,12 @@
 #include "ops/softmax.h"
 
 // The Transformer with an intervention on its attention weights. Masked words are removed from the
-// keys and values, so the softmax is over the other words. The outputs of silent heads, and of
-// heads with forced weights, are replaced before W_O.
+// keys and values, so the softmax is over the unmasked words. If a head is silent or has forced
+// weights, its output is replaced before the product with W_O.
 namespace fovea {
 namespace {
 
-// The name of one attention layer.
+// Identifies one attention layer.
 struct AttentionLayer {
   const char* kind;
   int64_t layer;
@@ -40,11 +40,11 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
  private:
   using Maps = std::vector<AttentionMap>;
 
-  // The cross-attention's keys and values of the one source sentence.
+  // The keys and values of the one source sentence for the cross-attention.
   struct Source {
     std::vector<Tensor> kv;     // per layer [unmasked pieces, 2A]
     std::vector<int32_t> kept;  // positions of the unmasked pieces
-    int64_t pieces = 0;         // number of pieces, masked ones included
+    int64_t pieces = 0;         // number of pieces, with the masked ones
   };
   struct State : DecoderState {
     Source source;
@@ -53,11 +53,11 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
     std::vector<Tensor> kv;
     int64_t rows = 1, steps = 0;
   };
-  // The queries that attend to the one source: all words of one target, or one word of each
+  // The queries that attend to the one source: all words of one target, or the new word of each
   // hypothesis.
   struct SourceQueries {
     SentenceOffsets offsets;
-    std::vector<int64_t> steps;  // the decoder step of each row
+    std::vector<int64_t> steps;  // for each row, the number of its decoder step
   };
   // A function that computes Concat(head_1, …, head_h) of a layer's decoder self-attention, or the
   // output of its recurrent unit, from the input of the sub-layer.
@@ -98,7 +98,7 @@ Tensor rows_of_list(const Tensor& x, std::span<const int32_t> list) {
   return rows_at(x, Tensor::of(list, x.device()));
 }
 
-// `times` copies of the rows of x, one copy after another.
+// Returns `times` copies of the rows of x, one copy after another.
 Tensor repeated(const Tensor& x, int64_t times) {
   if (times == 1) return x;
   const std::vector<int32_t> once = numbers_below(x.rows());
@@ -255,7 +255,7 @@ Tensor TransformerWithIntervention::silence_heads(const Tensor& heads,
   return heads * Tensor::of({1, A_}, scale, heads.type(), heads.device());
 }
 
-// Sets head_i = α V_i for the rows and heads whose weights α are forced.
+// If the weights α of a row and head are forced, sets head_i = α V_i in that row.
 Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t layer,
                                                   const SourceQueries& queries,
                                                   const Source& source) const {
@@ -279,8 +279,9 @@ Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t l
   return V.empty() ? heads : Tensor::of(heads.shape(), values, heads.type(), heads.device());
 }
 
-// Appends weights [heads, rows, kept] as one map per head with `cols` columns. Masked words and
-// silent heads get 0; forced weights replace the computed ones.
+// Appends one map with `cols` columns per head. `weights` [heads, rows, kept] has columns for
+// unmasked words only. In the maps, masked words and silent heads get 0, and forced weights replace
+// the computed weights.
 void TransformerWithIntervention::add_maps(const Tensor& weights, const AttentionLayer& place,
                                            int64_t cols, std::span<const int32_t> kept,
                                            Maps& maps) const {

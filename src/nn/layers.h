@@ -21,10 +21,10 @@ struct NormSettings {
   double epsilon = kNormEpsilon;
 };
 
-// Layer normalization over the last axis: g (x − μ) / √(σ² + ε) + b. RMSNorm is the variant without
-// μ and b.
+// Layer normalization over the last axis: g (x − μ) / √(σ² + ε) + b. RMSNorm is this equation
+// without μ and b, and with the mean of x² as σ².
 struct LayerNorm {
-  Tensor g, b;  // rms: b is absent
+  Tensor g, b;  // for RMSNorm, b is absent
   double epsilon;
 
   LayerNorm(ParameterScope scope, int64_t size, const NormSettings& settings = {})

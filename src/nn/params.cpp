@@ -57,7 +57,7 @@ Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
 }
 
 void ParameterStore::place() {
-  parameters_changed();  // caches may hold addresses of a freed store
+  parameters_changed();  // caches may hold addresses of the previous parameters
   values_ = Tensor({size_}, type_, device_);
   auto put = [&](const Tensor& t, int64_t offset) {
     t.place(values_.buffer(), offset);

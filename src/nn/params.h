@@ -9,22 +9,22 @@
 
 namespace fovea {
 
-// The initial value of a parameter.
+// How the values of a parameter are initialized.
 struct ParameterInit {
   enum class Kind { constant, uniform, normal } kind = Kind::constant;
-  double scale = 0;  // the constant, the bound, or the standard deviation
+  double scale = 0;  // the constant, the bound, or the standard deviation: depends on `kind`
 
   static ParameterInit constant(double value) { return {Kind::constant, value}; }
   static ParameterInit glorot(int64_t in, int64_t out);  // uniform in ±√(6 / (in + out))
   static ParameterInit normal(double deviation) { return {Kind::normal, deviation}; }
 };
 
-// A store that keeps all parameters of a model in one flat buffer, in the order of their
-// declaration. Gradients, if allocated, are in a second buffer of the same layout. The name of a
-// parameter is the path of its member (`encoder/layers/3/attend/W_Q`).
+// A store that keeps all parameters of a model in one buffer, in the order of their declaration. If
+// gradients are allocated, they are in a second buffer with the same layout. The name of a
+// parameter is the path of its member in the model (`encoder/layers/3/attend/W_Q`).
 //
-// A model declares its parameters in its constructor. The caller then allocates their memory with
-// place() or allocate().
+// A model declares its parameters in its constructor. After that, the caller allocates their memory
+// by place() or allocate().
 class ParameterStore {
  public:
   struct Parameter {
@@ -38,14 +38,15 @@ class ParameterStore {
       : type_(type), device_(device) {}
 
   Tensor declare(const std::string& name, Shape shape, ParameterInit init);
-  // Declares word embeddings [words, size]. Their initial standard deviation is 1 / √size.
+  // Declares word embeddings [words, size], initialized with standard deviation 1 / √size.
   Tensor declare_words(const std::string& name, int64_t words, int64_t size);
-  // One tensor that covers several parameters, stacked along axis 0. REQUIRES: they were declared
-  // directly one after another.
+  // Returns one tensor that covers several parameters, stacked along axis 0. REQUIRES: the
+  // parameters were declared directly one after another.
   Tensor stack(const std::vector<Tensor>& parts);
 
-  void place();  // allocates memory for all parameters and leaves it uninitialized
-  // Allocates and initializes. The values depend only on the seed and the parameter's name.
+  void place();  // allocates memory for all parameters; their values are not set
+  // Allocates and initializes all parameters. The values depend only on the seed and the
+  // parameter's name.
   void allocate(uint64_t seed);
   void allocate_gradients();  // all 0; backward passes add to gradients()
   // The same, but only the parameters that `wanted` accepts, and stacks with one of them, receive
@@ -73,7 +74,8 @@ class ParameterStore {
   Tensor values_, gradients_;
 };
 
-// A path in the store. A layer declares its parameters under this path: `scope / "attend" / "W_Q"`.
+// A path of names in the store. A layer declares its parameters under this path: `scope / "attend"
+// / "W_Q"`.
 struct ParameterScope {
   ParameterStore& store;
   std::string path;

@@ -19,8 +19,8 @@ Tensor biases(ParameterScope scope, const RecurrentCell::Sizes& n) {
 }  // namespace
 
 // The members are declared in the order in which the store keeps the parameters.
-// ParameterInit::glorot gets the sizes of one gate, so each gate is initialised like a separate
-// layer.
+// ParameterInit::glorot gets the sizes of one gate, so that each gate is initialised like a layer
+// of its own.
 RecurrentCell::RecurrentCell(ParameterScope scope, const Sizes& n)
     : kind(n.kind),
       W(scope.declare("W", {gates(kind) * n.H, n.in}, ParameterInit::glorot(n.in, n.H))),
@@ -39,8 +39,8 @@ Tensor RecurrentCell::h(const Tensor& states) const {
 
 Tensor RecurrentLayer::operator()(const Tensor& x, const Tensor& start,
                                   const TimeMajor& words) const {
-  // With padding, a backward layer reverses the words of each sentence and runs forward, so that
-  // the padding stays behind the words.
+  // If there is padding, a backward layer reverses the words of each sentence and runs forward, so
+  // that the padding stays after the words.
   const bool reverse = direction == Direction::backward && words.turned;
   const Tensor inputs = linear(reverse ? permuted_rows(x, words.turned) : x, cell.W, cell.b);
   const Direction scan = reverse ? Direction::forward : direction;
@@ -68,7 +68,7 @@ RecurrentStack::Read RecurrentStack::operator()(const Tensor& x, const TimeMajor
                                                 const std::vector<Tensor>& start) const {
   assert(start.empty() || start.size() == layers.size());
   Read read{x, {}};
-  std::vector<Tensor> outputs;  // →h, ←h of one layer
+  std::vector<Tensor> outputs;  // →h and ←h of one layer
   for (size_t i = 0; i < layers.size(); ++i) {
     const RecurrentLayer& layer = layers[i];
     const Tensor states = layer(read.h, start.empty() ? Tensor() : start[i], words);

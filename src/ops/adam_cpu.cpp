@@ -9,7 +9,7 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kBlock = 4096;  // numbers per partial sum
+constexpr int64_t kBlock = 4096;  // numbers per block; the sums of the blocks are added in order
 constexpr int64_t kLanes = 16;    // independent sums within a block, so that the loop vectorises
 
 template <class T>

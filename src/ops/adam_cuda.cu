@@ -10,9 +10,9 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;  // maximum for kernels with grid-stride loops
+constexpr int64_t kMostBlocks = 1024;  // maximum number of blocks of kernels with grid-stride loops
 
-// The factors of a step. One thread computes them in double for all other threads.
+// The factors of one Adam step. One thread computes them in double for all other threads.
 struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
   bool applied;  // false: the step changes nothing
@@ -35,7 +35,7 @@ struct AdamFactors {
   }
 };
 
-// Updates kWide numbers of each buffer.
+// Updates the numbers at … at + kWide − 1 of each array of `b`.
 template <int kWide>
 __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64_t at) {
   auto place = [at](float* of) { return reinterpret_cast<Pack<kWide>*>(of + at); };
@@ -57,7 +57,8 @@ __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64
   if (b.ema) *place(b.ema) = ema;
 }
 
-// The first `wide` numbers are updated in packs of four, the rest one by one.
+// Updates numbers 0 … wide − 1 in groups of four per thread, and each later number in its own
+// thread.
 __global__ void update_each(const AdamFactors* factors, AdamBuffers<float> b, int64_t wide) {
   const AdamFactors by = *factors;
   if (!by.applied) return;
@@ -96,7 +97,8 @@ __global__ void find_factors(const double* parts, int count, const AdamStep* ste
   *factors = AdamFactors::of(*step, exact, finite);
 }
 
-// atomicMin on integers is deterministic: the minimum does not depend on the order.
+// The index of the first number that is not finite. atomicMin on integers is deterministic: the
+// minimum does not depend on the order of the threads.
 __global__ void find_not_finite(const float* x, int64_t n, unsigned long long* first) {
   const int64_t threads = int64_t{gridDim.x} * kThreads;
   for (int64_t at = int64_t{blockIdx.x} * kThreads + threadIdx.x; at < n; at += threads)

@@ -74,7 +74,8 @@ Tensor guide_loss_reference(const Tensor& q, const Tensor& k, const SentenceOffs
     const int64_t T = from[b + 1] - from[b], S = to[b + 1] - to[b];
     if (T == 0 || S == 0) continue;
     const Tensor s = matmul(rows(q, from[b], T), transpose(rows(k, to[b], S))) * scale;
-    // The labels are the r-th links of the queries with c links; other queries have no label (−1).
+    // A query with c links has weight 1/c per link. Pass (c, r) takes the r-th link of each query
+    // with c links as its label. All other queries get label −1, which cross_entropy() omits.
     for (int32_t c = 1; c <= S; ++c)
       for (int32_t r = 0; r < c; ++r) {
         std::vector<int32_t> labels(static_cast<size_t>(T), -1);

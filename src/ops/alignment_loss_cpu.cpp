@@ -14,7 +14,7 @@ template <class T>
 struct Sentence {
   const AlignmentLossInput<T>& in;
   int64_t first_query, queries, first_key, keys;
-  T by;  // 1 / √d_k
+  T by;  // factor of the scores, 1 / √d_k
 
   Sentence(const AlignmentLossInput<T>& input, int64_t b)
       : in(input), first_query(in.query_offsets[b]), queries(in.query_offsets[b + 1] - first_query),
@@ -35,7 +35,7 @@ struct Sentence {
     }
   }
 
-  // Turns scores into scale (a_nj − [j ∈ G_n] / |G_n|) / √d_k.
+  // Replaces the scores s by scale (a_nj − [j ∈ G_n] / |G_n|) / √d_k.
   void score_gradient(int64_t n, T scale, T log_sum, T* s) const {
     for (int64_t j = 0; j < keys; ++j) s[j] = scale * by * math::exp(s[j] - log_sum);
     const T share = scale * by / static_cast<T>(links(n));

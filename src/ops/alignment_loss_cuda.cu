@@ -5,9 +5,9 @@
 #include "tensor/cuda.h"
 #include "tensor/warp.cuh"
 
-// A warp computes the loss or the gradient of one row. It has four groups of eight lanes. Each
-// group multiplies the row with every fourth row of the other matrix. Lane x of a group has the
-// quads (four columns) x + 8c of a row.
+// A warp computes the loss or the gradient of one row. The warp has four groups of eight lanes.
+// Each group multiplies the row by every fourth row of the other matrix. A quad is four adjacent
+// columns. Lane x of a group holds the quads x, x + 8, x + 16, … of a row.
 namespace fovea::kernel {
 namespace {
 
@@ -16,13 +16,13 @@ constexpr int kLanes = 8, kGroups = kWarp / kLanes, kWarps = 8;
 struct LossArgs {
   AlignmentLossInput<float> in;
   const float *scale, *log_sums;
-  float by;  // 1 / √d_k
+  float by;  // factor of the scores, 1 / √d_k
   bool aligned;
 
   __device__ float scaled() const { return by * (scale ? *scale : 1); }
 };
 
-// The row of this warp, and the group and the x of this lane.
+// The row that this warp computes, and this lane's group and index x within the group.
 struct LanePosition {
   int row, group, x;
   __device__ LanePosition()
@@ -62,8 +62,8 @@ __device__ float product(const QuadRow<kCols>& a, const QuadRow<kCols>& b) {
   return across_lanes(sum, kLanes, WarpSum{});
 }
 
-// Reduces the values of the four lanes (one per group) that have the same x. Every lane gets the
-// result.
+// Reduces the values of the four lanes that have the same x, one per group. Every lane gets the
+// result for its x.
 template <class Reduce>
 __device__ float across_groups(float value, Reduce reduce) {
   for (int step = kLanes; step < kWarp; step *= 2)
@@ -71,7 +71,7 @@ __device__ float across_groups(float value, Reduce reduce) {
   return value;
 }
 
-// Stores the sum of the four groups' rows as row at.row of `to`.
+// Adds the rows that the four groups hold and stores the sum as row at.row of `to`.
 template <int kCols>
 __device__ void store_sum(const LanePosition& at, const QuadRow<kCols>& row, Matrix<float> to,
                           OutputMode fold, bool aligned) {
@@ -88,7 +88,7 @@ __device__ void store_sum(const LanePosition& at, const QuadRow<kCols>& row, Mat
 
 // The sentence that contains row n, or `sentences` if there is none.
 __device__ int sentence_of(const int32_t* offsets, int64_t sentences, int n) {
-  int first = 0, count = static_cast<int>(sentences) + 1;  // binary search for an offset above n
+  int first = 0, count = static_cast<int>(sentences) + 1;  // finds the first offset above n
   while (count > 0) {
     const int half = count / 2;
     if (__ldg(offsets + first + half) <= n) {
@@ -101,7 +101,7 @@ __device__ int sentence_of(const int32_t* offsets, int64_t sentences, int n) {
   return first - 1;
 }
 
-// The keys of a query's sentence, and its links among them.
+// The keys of the sentence of a query, and the links of the query to these keys.
 struct SentenceKeys {
   int first = 0, count = 0, links = 0;
   const int32_t* linked = nullptr;
@@ -122,7 +122,7 @@ __global__ void losses_of(const __grid_constant__ LossArgs g, float* losses, flo
   if (at.row >= g.in.q.rows) return;
   const SentenceKeys keys(g.in, at.row);
   const QuadRow<kCols> q(at, g.in.q, at.row, keys.links > 0, g.aligned);
-  float top = -INFINITY, sum = 0;  // maximum and Σ exp of the group's scores
+  float top = -INFINITY, sum = 0;  // of the scores that this group has computed: maximum and Σ exp
   for (int first = 0; first < (keys.links > 0 ? keys.count : 0); first += kGroups) {
     const int j = first + at.group;
     const QuadRow<kCols> k(at, g.in.k, keys.first + j, j < keys.count, g.aligned);
@@ -173,7 +173,7 @@ __global__ void gradient_of_q(const __grid_constant__ LossArgs g, Matrix<float> 
   store_sum(at, sum, dq, fold, g.aligned);
 }
 
-// (a_nj − [j ∈ G_n] / |G_n|) scale / √d_k from the score.
+// Computes (a_nj − [j ∈ G_n] / |G_n|) scale / √d_k from the score of query n and key j.
 __device__ float score_gradient(const LossArgs& g, int n, int j, float score) {
   const int first = g.in.link_offsets[n], end = g.in.link_offsets[n + 1];
   if (first == end) return 0;

@@ -13,13 +13,14 @@
 namespace fovea {
 namespace {
 
-// The arguments of attention: the tensors and columns with queries, keys and values, and options.
+// The arguments of attention: the matrices and columns that hold queries, keys and values, and
+// options.
 struct Operands {
   Tensor q, kv;
-  int64_t key_column;  // first column of the keys in kv; the values follow
+  int64_t key_column;  // first column of the keys in kv; the columns of the values follow
   SentenceOffsets queries, keys;
   HeadsOptions options;
-  int64_t size;  // D
+  int64_t size;  // D, the width of all heads together
 };
 
 template <class T>
@@ -40,7 +41,7 @@ kernel::AttentionInput<T> kernel_input(const Operands& in) {
           kernel::DistanceScores<SumType<T>>::of(in.options.distance_scores)};
 }
 
-// The results of the forward pass: y [N, D], and log_sums [N, heads] for the gradient.
+// The results of the forward pass: y [N, D], and log_sums [N, heads], which the gradient needs.
 struct Forward {
   Tensor y, log_sums;
 };

@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-enum class AttentionMask { none, causal };  // causal: no key after the query's position
+enum class AttentionMask { none, causal };  // causal: no key has a later position than its query
 
 // The options of attention.
 struct HeadsOptions {
@@ -17,22 +17,22 @@ struct HeadsOptions {
   Tensor distance_scores = {};
 };
 
-// softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch. A query attends only
-// to keys of its own sentence. Queries, keys and values are adjacent columns of one matrix, as the
-// joint projections compute them: qkv [N, 3D], or q [N, D] and kv [M, 2D]. Head h uses the columns
-// h·d_k … (h + 1)·d_k − 1 of Q, K and V. The result is [N, D].
+// softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch (all sentences in one
+// matrix). A query attends only to keys of its own sentence. Queries, keys and values are adjacent
+// columns of one matrix, as the joint projections compute them: qkv [N, 3D], or q [N, D] and kv [M,
+// 2D]. Head h uses the columns h·d_k … (h + 1)·d_k − 1 of Q, K and V. The result is [N, D].
 Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
                       const HeadsOptions& options);
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                        const SentenceOffsets& keys, const HeadsOptions& options);
 
-// cross_attention() from plain operations, one sentence and head after another: the reference for
-// tests.
+// cross_attention() computed from plain operations, one sentence and head after another: the
+// reference for tests.
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                  const SentenceOffsets& keys, const HeadsOptions& options);
 
-// Return only the attention weights: [heads, queries, keys] of each sentence, one sentence after
-// another.
+// Return only the attention weights. The matrices [heads, queries, keys] of all sentences follow
+// one another in one tensor.
 Tensor self_attention_weights(const Tensor& qkv, const SentenceOffsets& sentences,
                               const HeadsOptions& options);
 Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,

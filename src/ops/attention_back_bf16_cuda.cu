@@ -27,11 +27,11 @@ __device__ float dot_eights(uint4 a, uint4 b) {
   return dot_pairs(a.x, b.x) + dot_pairs(a.y, b.y) + dot_pairs(a.z, b.z) + dot_pairs(a.w, b.w);
 }
 
-// Loads a tile of dy and computes deltas[i] = ⟨y_i, dy_i⟩ for its rows.
+// Loads a tile of dy into `to` and stores deltas[i] = ⟨y_i, dy_i⟩ for the rows i of the tile.
 template <int kCols>
 __device__ void load_outputs(StridedRows<const bf16> dy, StridedRows<const bf16> y, int present,
                              const Bf16Attention& a, Bf16* to, float* deltas) {
-  constexpr int kLanes = kCols / 8, kInFlight = 4;  // lanes per row
+  constexpr int kLanes = kCols / 8, kInFlight = 4;  // lanes per row; loads in flight
   const int size = static_cast<int>(a.in.size), col = static_cast<int>(threadIdx.x) % kLanes * 8;
   const int step = static_cast<int>(blockDim.x) / kLanes;
   for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
@@ -56,16 +56,16 @@ __device__ void load_outputs(StridedRows<const bf16> dy, StridedRows<const bf16>
 
 // Note [Two warps to a group]
 // A block processes a tile of keys in groups of 16, and the queries in tiles of 32. Each group has
-// two warps. For each tile of queries, each of the two first computes the weights of 16 queries.
-// When all weights are in shared memory, each warp adds the products to half of the columns of dk
-// and dv of its group.
+// two warps. For each tile of queries, each warp first computes the weights between its group of
+// keys and 16 of the queries. When all weights are in shared memory, each warp adds the products
+// for its group to one half of the columns of dk and dv.
 struct WarpRole {
   int group, half;
   __device__ WarpRole()
       : group(static_cast<int>(threadIdx.x) / (2 * kWarp)),
         half(static_cast<int>(threadIdx.x) / kWarp % 2) {}
-  __device__ int key() const { return group * kWarpRows; }   // the first key of the group
-  __device__ int query() const { return half * kWarpRows; }  // the warp's first query
+  __device__ int key() const { return group * kWarpRows; }   // first key of the warp's group
+  __device__ int query() const { return half * kWarpRows; }  // first of its 16 queries
 };
 
 // The layout of shared memory. Weights and gradients of scores have a row per key.
@@ -73,8 +73,8 @@ template <int kCols>
 struct SharedTiles {
   static constexpr int kWords = kMostGroups * kWarpRows / kWarp;
   Bf16 *k, *v, *q, *dy, *w, *ds;
-  float *log_sums, *deltas, *parts;  // log_sums to base 2; parts: the deltas of each group's keys
-  uint32_t* kept;                    // bits of draw_kept(): kWords words per query
+  float *log_sums, *deltas, *parts;  // log_sums: base 2; parts: terms of deltas per group
+  uint32_t* kept;                    // one bit per weight from draw_kept(), kWords words per query
 
   __device__ SharedTiles(Bf16* memory, int keys) {
     k = memory;
@@ -94,8 +94,8 @@ struct SharedTiles {
   }
 };
 
-// Loads a tile of queries. If there is only one tile of keys, ⟨y, dy⟩ is computed from the weights
-// instead, which is more accurate.
+// Loads a tile of queries. If there is only one tile of keys, ⟨y, dy⟩ is not loaded: it is computed
+// from the weights, which is more accurate.
 template <int kCols>
 __device__ void load_queries(const Bf16Attention& a, const Bf16AttentionGrad& back,
                              const SentenceHead& head, const SharedTiles<kCols>& tiles, int query,
@@ -116,8 +116,8 @@ __device__ void load_queries(const Bf16Attention& a, const Bf16AttentionGrad& ba
               tiles.kept + first * SharedTiles<kCols>::kWords + word, SharedTiles<kCols>::kWords);
 }
 
-// For a group of keys (rows) and 16 queries (columns): the weights w, and the gradients da of the
-// weights after dropout.
+// For a group of 16 keys (rows) and 16 queries (columns): the weights w, and da, the gradients of
+// the weights after dropout.
 struct Scores {
   MmaSums w[2] = {}, da[2] = {};
 
@@ -132,7 +132,7 @@ struct Scores {
     }
   }
 
-  // Turns scores into weights, applies dropout, and stores the weights in shared memory.
+  // Turns the scores in w into weights, applies dropout, and stores the weights in shared memory.
   template <int kCols>
   __device__ void weigh(const Bf16Attention& a, const SentenceHead& head,
                         const SharedTiles<kCols>& tiles, const WarpRole& role, int query, int key) {
@@ -163,7 +163,7 @@ struct Scores {
     }
   }
 
-  // Stores this group's part of Σ_j a_ij da_ij = ⟨y_i, dy_i⟩.
+  // For each query i, stores this group's terms of Σ_j a_ij da_ij = ⟨y_i, dy_i⟩.
   __device__ void put_parts(float* parts, const WarpRole& role) const {
     const MmaLane lane;
 #pragma unroll
@@ -204,7 +204,8 @@ struct Scores {
   }
 };
 
-// Adds the products with a tile of queries to half of the columns of dk and dv of a group.
+// For a tile of queries and one group of keys, adds the products to half of the columns of dk and
+// dv.
 template <int kCols>
 __device__ void add_products(const SharedTiles<kCols>& tiles, const WarpRole& role, int queries,
                              MmaSums (&dk)[kCols / 16], MmaSums (&dv)[kCols / 16]) {

@@ -11,15 +11,16 @@ namespace {
 
 constexpr int kMostWarps = 4;
 
-// The running softmax sums of the 16 queries of a warp, updated for one tile of keys after another.
-// Index h = 0, 1 stands for the lane's rows g and g + 8 (MmaLane). Scores are base-2 logarithms.
+// The running softmax sums of the 16 queries of a warp. normalise() updates them for one tile of
+// keys after another. A lane has the rows g and g + 8 of the 16 (MmaLane); index h = 0, 1 selects
+// one of them. Scores are multiplied by log2 e, so that 2^score is the weight.
 template <int kCols>
 struct SoftmaxSums {
-  float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};  // `sum` is this lane's part
+  float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};  // `sum` is the sum over this lane's columns
   MmaSums y[kCols / 8] = {};
 
-  // Turns the scores s of query i for the keys j + 8n and j + 8n + 1 into weights 2^(s − highest
-  // score so far).
+  // For query i and the keys j + 8n and j + 8n + 1, replaces the scores s by the weights 2^(s −
+  // highest score so far).
   __device__ void normalise(const SentenceHead& head, int h, int i, int j, float scale,
                             MmaSums (&s)[kParts]) {
     float high = -INFINITY, part = 0;
@@ -44,8 +45,8 @@ struct SoftmaxSums {
   }
 };
 
-// The layout of shared memory: q of the block's queries, k and v of a tile of keys, and bits that
-// say which weights dropout keeps.
+// The layout of shared memory: q of the block's queries, k and v of a tile of keys, and one bit per
+// weight that says whether dropout keeps it.
 template <int kCols>
 struct SharedTiles {
   Bf16 *q, *k, *v;
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   load_tile_async<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, tiles.q);
   SoftmaxSums<kCols> sums;
   MmaFragment q[kCols / 16];
-  const int begin = lane.warp * kWarpRows;  // this warp's rows of the tile
+  const int begin = lane.warp * kWarpRows;  // first row of this warp in the block's tile of queries
   const int seen = head.seen_before(first + present);
   for (int key = 0; key < seen; key += kTile) {
     if (key > 0) __syncthreads();  // all warps have read the previous tiles
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const float sum = across_lanes(sums.sum[h], 4, WarpSum{});
-    by[h] = sum > 0 ? 1 / sum : 0;  // 0 if there are no keys
+    by[h] = sum > 0 ? 1 / sum : 0;  // the factor is 0 if the query has no keys
     const int row = begin + lane.g + 8 * h;
     if (log_sums && lane.t == 0 && row < present)
       log_sums[head.entry(first + row)] = (sums.top[h] + log2f(sum)) * kLogOf2;

@@ -14,14 +14,16 @@ namespace fovea::kernel {
 namespace {
 
 // Note [Queries in lanes]
-// The scores and weights of one head of one sentence are a matrix [keys, queries], with rows padded
-// to whole vectors. So sums over keys are sums of vectors, and a sentence shorter than a vector
-// costs no more than one vector. The unused lanes compute on zeros and are never stored.
+// The scores and weights of one head of one sentence are a matrix [keys, queries]. Its rows are
+// padded to whole vector registers. So a sum over keys is a sum of vectors, and a sentence shorter
+// than a vector costs as much as one vector. A lane is one query. The unused lanes compute on zeros
+// and are never stored.
 
-// Queries of a long sentence are processed in blocks, so that the matrix stays small.
+// If a sentence is longer, its queries are processed in blocks of this size, so that the matrix
+// stays small.
 constexpr int64_t kQueryBlock = 64;
 
-// A matrix whose rows are padded to whole vectors.
+// A matrix whose rows are padded to whole vector registers.
 template <class T>
 struct Block {
   std::vector<T> values;
@@ -36,7 +38,7 @@ struct Block {
   StridedMatrix<const T> transposed() const { return {values.data(), 1, stride}; }  // its transpose
   operator StridedMatrix<const T>() const { return {values.data(), stride}; }
 
-  // REQUIRES: the rows of `from` are readable up to a whole vector.
+  // Stores the transpose of `from`. REQUIRES: the rows of `from` are readable up to a whole vector.
   void transpose(StridedMatrix<const T> from, int64_t rows, int64_t cols) {
     resize(padded<T>(cols), rows);
     for (int64_t i = 0; i < rows; i += kLanes<T>)
@@ -45,7 +47,7 @@ struct Block {
   }
 };
 
-// A unit of work: one head of one sentence.
+// What one iteration of a parallel loop computes: one head of one sentence.
 template <class T>
 struct Job {
   const AttentionInput<T>& in;
@@ -64,7 +66,7 @@ struct Job {
   StridedMatrix<C> rows(StridedRows<C> all, int64_t first) const {
     return {all.data + first * all.stride + head * in.size, all.stride};
   }
-  // The first lane whose query may attend to key j, if query i is in lane 0.
+  // If lane 0 holds query i, the first lane whose query may attend to key j.
   int first_lane(int64_t j, int64_t i) const {
     return in.mask == AttentionMask::causal
                ? static_cast<int>(std::clamp<int64_t>(j - i, 0, kQueryBlock))
@@ -74,8 +76,8 @@ struct Job {
   int64_t log_sum_of(int64_t i) const { return (first_query + i) * in.heads + head; }
 };
 
-// The jobs of this thread: the sentences whose words this thread also processes in other kernels
-// (Note [Halves]).
+// The jobs of this thread: all heads of the sentences whose words this thread also processes in
+// other kernels (Note [Halves]).
 template <class T>
 std::pair<int64_t, int64_t> jobs_of_thread(const AttentionInput<T>& in) {
   const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
@@ -86,8 +88,8 @@ std::pair<int64_t, int64_t> jobs_of_thread(const AttentionInput<T>& in) {
   return {job_at(me), me + 1 == threads ? in.sentences * in.heads : job_at(me + 1)};
 }
 
-// The rows of one head as an operand of products. The rows are copied and padded unless they are
-// whole vectors.
+// The rows of one head as an operand of products. If a row is not a whole number of vectors, the
+// rows are copied and padded.
 template <class T>
 struct HeadRows {
   Block<T> copy = {};
@@ -103,8 +105,8 @@ struct HeadRows {
   }
 };
 
-// to = A B or to += A B, as `fold` says. If the rows of `to` are not whole vectors, the product
-// goes to `spare` first.
+// to = A B for OutputMode::set, to += A B for OutputMode::add. If the rows of `to` are not whole
+// vectors, the product is computed in `spare` and then copied.
 template <class T>
 void product_into(StridedMatrix<T> to, int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
                   StridedMatrix<const T> B, OutputMode fold, Block<T>& spare) {
@@ -119,7 +121,8 @@ void product_into(StridedMatrix<T> to, int64_t m, int64_t n, int64_t k, StridedM
   }
 }
 
-// Turns scores into weights: a softmax over the keys. Keys that a query may not attend to get 0.
+// Turns scores into weights with a softmax over the keys. If a query may not attend to a key, the
+// weight is 0.
 template <class T>
 void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T* log_sums) {
   constexpr int kLane = static_cast<int>(kLanes<T>);
@@ -152,13 +155,13 @@ void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T
       const int first = job.first_lane(j, block + v);
 #pragma omp simd
       for (int l = 0; l < kLane; ++l)
-        s[l] = l >= first ? s[l] * sum[l] : T{0};  // exp(−∞) is e^-87 here
+        s[l] = l >= first ? s[l] * sum[l] : T{0};  // exp(−∞) is e^-87 here, not 0
     }
   }
 }
 
-// The buffers of a thread. s: scores, then weights; ds: gradients of weights, then of scores;
-// factors: dropout factors; qt, dyt and factors_t are transposed.
+// The buffers of a thread. s holds scores, then weights; ds holds gradients of weights, then of
+// scores; `factors` holds dropout factors. qt, dyt and factors_t hold transposed matrices.
 template <class T>
 struct Scratch {
   HeadRows<T> q, k, v, dy;
@@ -193,7 +196,7 @@ void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& 
     for (int64_t i = 0; i < queries; ++i) to.row(j)[i] = from.row(j)[i] * w.factors_t.row(j)[i];
 }
 
-// The number of multiplications of one matrix product, summed over all heads.
+// An estimate of the scalar multiplications in one matrix product (such as q kᵀ) over all heads.
 template <class T>
 int64_t work_of(const AttentionInput<T>& in) {
   const int64_t queries = in.query_offsets[in.sentences], keys = in.key_offsets[in.sentences];
@@ -260,7 +263,7 @@ void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, 
 
 namespace {
 
-// Recomputes the weights from the scores and log Σ exp.
+// Recomputes the weights from the scores and the stored log Σ exp.
 template <class T>
 void recompute(const Job<T>& job, int64_t block, int64_t queries, const T* log_sums, Block<T>& S) {
   constexpr int kLane = static_cast<int>(kLanes<T>);
@@ -280,7 +283,7 @@ void recompute(const Job<T>& job, int64_t block, int64_t queries, const T* log_s
   }
 }
 
-// dS from A and dA: a (da − ⟨a, da⟩) / √d_k.
+// Computes dS from A and dA: a (da − ⟨a, da⟩) / √d_k.
 template <class T>
 void score_gradient(const Job<T>& job, int64_t queries, Block<T>& A, Block<T>& dA) {
   constexpr int kLane = static_cast<int>(kLanes<T>);

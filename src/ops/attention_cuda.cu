@@ -9,19 +9,20 @@ namespace fovea::kernel {
 namespace {
 
 // Note [Lanes of a tile]
-// A warp computes 4 kRows rows of 32 weights. Its lanes are 8 × 4; lane (x, y) computes the weights
-// x + 8c of the rows y + 4r, or the quads (four columns) x + 8c of these rows of a result. So a
-// warp computes all rows of weights that its rows of the result need. With the strides below,
-// accesses to shared memory have no bank conflicts.
+// A warp computes a block of 4 kRows rows of 32 weights. Its lanes are numbered (x, y), 8 × 4. Lane
+// (x, y) has the rows y, y + 4, … of the block. In these rows it computes the weights in columns x,
+// x + 8, …, and later the quads (four adjacent columns) x, x + 8, … of the result. The result needs
+// no weights of other warps. With the strides below, accesses to shared memory have no bank
+// conflicts.
 template <int kCols>
 struct TileSizes {
-  static constexpr int kRows = kCols <= 64 ? 4 : 2;  // rows per lane
+  static constexpr int kRows = kCols <= 64 ? 4 : 2;  // rows of a warp's block that one lane has
   static constexpr int kWarpRows = 4 * kRows;
-  static constexpr int kQuads = kCols / kTile;  // quads per lane and row
+  static constexpr int kQuads = kCols / kTile;  // quads of the result per lane and row
   static constexpr int kStride = kCols + 4;
 };
 constexpr int kStride = kTile + 8;            // row stride of weights
-constexpr int kTransposedStride = kTile + 4;  // row stride of transposed weights
+constexpr int kTransposedStride = kTile + 4;  // the same for transposed weights
 constexpr int kMostWarps = 4;
 
 // The warp of this thread, and its lane (x, y) in Note [Lanes of a tile].
@@ -42,7 +43,7 @@ __device__ void load_tile(StridedRows<const float> from, int present, int rows,
 
 __device__ float4 quad_at(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// s_rc = the product of row y + 4r of a and row x + 8c of b. The pointer a is at row y, b at row x.
+// s_rc = ⟨row y + 4r of a, row x + 8c of b⟩. The pointer a is at row y, the pointer b at row x.
 template <int kCols, int kRows>
 __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
   constexpr int kStride = TileSizes<kCols>::kStride;
@@ -64,9 +65,9 @@ __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
   }
 }
 
-// y_r += Σ_j w_rj v_j over j < n, for the rows y + 4r of this lane. w points at row y of the
-// weights, whose rows are kStep numbers long; v points at quad x of its row 0. REQUIRES: the
-// weights from n to the next multiple of 4 are 0.
+// y_r += Σ_{j < n} w_rj v_j for the rows y + 4r of this lane. The pointer w is at row y of the
+// weights, whose row stride is kStep. The pointer v is at quad x of row 0 of the values. REQUIRES:
+// the weights from n to the next multiple of 4 are 0.
 template <int kCols, int kStep, int kRows, int kQuads>
 __device__ void add_weighted(const float* w, const float* v, int n, float4 (&y)[kRows][kQuads]) {
   for (int j = 0; j < n; j += 4) {
@@ -98,7 +99,7 @@ __device__ void clear(float4 (&y)[kRows][kQuads]) {
     for (int c = 0; c < kQuads; ++c) y[r][c] = float4{};
 }
 
-// Stores this lane's quads of the rows first + 4r that are below `present`.
+// Stores this lane's quads of the rows first + 4r, except rows from `present` on.
 template <int kRows, int kQuads>
 __device__ void store_rows(StridedRows<float> to, int first, int present,
                            const AttentionArgs<float>& a, int x, OutputMode fold,
@@ -114,13 +115,14 @@ __device__ void store_rows(StridedRows<float> to, int first, int present,
   }
 }
 
-// The running softmax sums of a lane's queries, updated for one tile of keys after another.
+// The running softmax sums of a lane's queries. normalise() updates them for one tile of keys after
+// another.
 template <int kCols>
 struct SoftmaxSums {
   using Size = TileSizes<kCols>;
   static constexpr int kRows = Size::kRows;
 
-  float top[kRows], sum[kRows];  // max_j s_ij and this lane's part of Σ_j exp(s_ij − max)
+  float top[kRows], sum[kRows];  // max_j s_ij so far; Σ_j exp(s_ij − max) over this lane's columns
   float4 y[kRows][Size::kQuads];
 
   __device__ SoftmaxSums() {
@@ -129,7 +131,8 @@ struct SoftmaxSums {
     for (int r = 0; r < kRows; ++r) top[r] = -INFINITY, sum[r] = 0;
   }
 
-  // Turns the scores s of query i for the keys j + 8c into weights exp(s − highest score so far).
+  // For query i and the keys j + 8c, replaces the scores s by weights exp(s − highest score so
+  // far).
   __device__ void normalise(const SentenceHead& head, int r, int i, int j, float scale,
                             float (&s)[4]) {
     float high = -INFINITY, part = 0;
@@ -153,7 +156,7 @@ struct SoftmaxSums {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       sum[r] = across_lanes(sum[r], 8, WarpSum{});
-      const float by = sum[r] > 0 ? 1 / sum[r] : 0;  // 0 if there are no keys
+      const float by = sum[r] > 0 ? 1 / sum[r] : 0;  // the factor is 0 if the query has no keys
 #pragma unroll
       for (int c = 0; c < Size::kQuads; ++c)
         y[r][c] = {y[r][c].x * by, y[r][c].y * by, y[r][c].z * by, y[r][c].w * by};
@@ -173,7 +176,7 @@ __device__ void add_distances(const AttentionArgs<float>& a, const SentenceHead&
 }
 
 // The layout of shared memory in the forward pass: q of the block's queries, k and v of a tile of
-// keys, their weights, and bits that say which weights dropout keeps.
+// keys, the weights of this tile, and one bit per weight that says whether dropout keeps it.
 template <int kCols>
 struct SharedTiles {
   float *q, *k, *v, *w;
@@ -237,7 +240,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   const SharedTiles<kCols> tiles(reinterpret_cast<float*>(memory), rows);
   load_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, tiles.q);
   SoftmaxSums<kCols> sums;
-  const int begin = lane.warp * Size::kWarpRows;  // this warp's rows of the tile
+  const int begin = lane.warp * Size::kWarpRows;  // the warp's first row of the tile
   const int seen = head.seen_before(first + present);
   for (int key = 0; key < seen; key += kTile) {
     if (key > 0) __syncthreads();  // all warps have read the previous tiles
@@ -304,9 +307,9 @@ __device__ void load_queries(const AttentionArgs<float>& a, const AttentionGradA
   }
 }
 
-// Computes, for the queries of one warp, the weights a from the scores and log Σ exp, and the
-// gradients of scores ds = a (da − ⟨y, dy⟩) / √d_k. The equation ⟨a, da⟩ = ⟨y, dy⟩ holds also with
-// dropout.
+// For the queries of one warp, computes the weights a from the scores and log Σ exp. Then computes
+// the gradients of the scores, ds = a (da − ⟨y, dy⟩) / √d_k. The equation ⟨a, da⟩ = ⟨y, dy⟩ holds
+// also with dropout.
 template <int kCols>
 __device__ void score_gradient(const AttentionArgs<float>& a, const SentenceHead& head,
                                const BackwardTiles<kCols>& tiles, int query, int key) {
@@ -376,7 +379,7 @@ __global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
         Rows dq;
         clear(dq);
         add_weighted<kCols, kStride>(tiles.ds + row * kStride, tiles.k + 4 * lane.x, keys,
-                                     dq);  // dS k
+                                     dq);  // dq = dS k
         store_rows(head.of(back.out.dq, head.first_query + query), row, queries, a, lane.x,
                    key == 0 ? back.out.fold_q : OutputMode::add, dq);
       }
@@ -386,13 +389,13 @@ __global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
   }
 }
 
-// Computes the matrices of weights, for pictures and alignments. A warp processes one query, and
-// each lane every 32nd key.
+// Computes the matrices of weights, for pictures and alignments. A warp processes one query; lane l
+// processes the keys l, l + 32, ….
 __global__ void __launch_bounds__(kMostWarps* kWarp)
     weights_of_rows(const __grid_constant__ AttentionArgs<float> a, float* weights) {
   const SentenceHead head(a.in, blockIdx.x);
   const int sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(a.in.heads));
-  int64_t start = 0;  // offset of the sentence's matrices
+  int64_t start = 0;  // index of the first weight of this sentence in the output
   for (int b = static_cast<int>(threadIdx.x); b < sentence; b += static_cast<int>(blockDim.x))
     start += int64_t{a.in.query_offsets[b + 1] - a.in.query_offsets[b]} *
              (a.in.key_offsets[b + 1] - a.in.key_offsets[b]);

@@ -23,11 +23,11 @@ template <class T>
 struct AttentionArgs {
   AttentionInput<T> in;
   DropoutLane dropout;
-  float scale;   // 1 / √d_k
+  float scale;   // factor of the scores, 1 / √d_k
   bool aligned;  // every row of every matrix can be read 16 bytes at a time
 };
 
-// The further arguments of kernels for the gradient.
+// The further arguments of kernels that compute the gradient.
 template <class T>
 struct AttentionGradArgs {
   StridedRows<const T> y, dy;
@@ -81,14 +81,14 @@ struct SentenceHead {
   }
 
   __device__ bool sees(int i, int j) const { return j < keys && (!causal || j <= i); }
-  // The number of keys that queries before `end` attend to.
+  // The number of keys that the queries with indices below `end` attend to.
   __device__ int seen_before(int end) const { return causal ? min(keys, end) : keys; }
-  // The columns of this head, beginning with row `first` of the packed batch.
+  // The columns of this head in matrix m, beginning with row `first` of the packed batch.
   template <class T>
   __device__ StridedRows<T> of(StridedRows<T> all, int first) const {
     return {all.data + int64_t{first} * all.stride + index * size, all.stride};
   }
-  // The index of query i in a matrix [N, heads].
+  // The index of the entry of query i (within the sentence) and this head in a matrix [N, heads].
   __device__ int64_t entry(int i) const { return int64_t{first_query + i} * heads + index; }
 };
 
@@ -147,9 +147,9 @@ __device__ void clear_queries(const SentenceHead& head, const AttentionGrad<T>& 
     dq.data[at / head.size * dq.stride + at % head.size] = T{};
 }
 
-// Bit j of kept[i · stride]: whether dropout keeps the weight of key first_key + j for query
-// first_query + i of the sentence, i < rows. For one warp. REQUIRES: rows is even, and first_key
-// a multiple of 32.
+// Sets bit j of kept[i · stride] to 1 if dropout keeps the weight of query first_query + i for key
+// first_key + j of the sentence. 0 ≤ i < rows, 0 ≤ j < 32. One warp executes it together. REQUIRES:
+// rows is even, and first_key is a multiple of 32.
 __device__ inline void draw_kept(const DropoutLane& dropout, const SentenceHead& head,
                                  int first_query, int first_key, int rows, uint32_t* kept,
                                  int stride) {
@@ -164,13 +164,13 @@ __device__ inline void draw_kept(const DropoutLane& dropout, const SentenceHead&
     return;
   }
 #pragma unroll 1
-  for (int i = 0; i < rows; i += 2) {  // half a warp each
+  for (int i = 0; i < rows; i += 2) {  // each half of the warp has one row
     float f[8];
     dropout.factors<DropoutLane::kShort>(head.entry(first_query + i + lane / 16), 0, lane % 16, f);
-    uint32_t bits = 0;  // f[first_key / 16] would keep f in local memory
+    uint32_t bits = 0;  // bit k is f[k] > 0; indexing f by first_key would move it to local memory
 #pragma unroll
     for (int k = 0; k < 8; ++k) bits |= static_cast<uint32_t>(f[k] > 0) << k;
-    bits >>= 2 * (first_key / kTile);  // columns lane % 16 and 16 + lane % 16 of the 32
+    bits >>= 2 * (first_key / kTile);  // bits 0, 1: columns lane % 16 and 16 + lane % 16 of the 32
     const uint32_t lefts = __ballot_sync(~0u, bits & 1), rights = __ballot_sync(~0u, bits & 2);
     if (lane == 0) {
       kept[i * stride] = (lefts & 0xFFFFu) | rights << 16;

@@ -42,11 +42,12 @@ template <class T>
 void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
 template <class T>
 void attention(Cuda, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
-// attention() with products in bf16. REQUIRES: `weights` is absent.
+// The kernel above with products in bf16. REQUIRES: `weights` is absent.
 void attention(Cuda, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
                float* weights);
 
-// The results of attention_grad(). fold_q is for dq, fold_kv for dk and dv.
+// The results of attention_grad(). fold_q says whether to set or add to dq, fold_kv the same for dk
+// and dv.
 template <class T>
 struct AttentionGrad {
   StridedRows<T> dq, dk, dv;
@@ -65,7 +66,8 @@ void attention_grad(Cuda, const AttentionInput<bf16>& in, StridedRows<const bf16
                     StridedRows<const bf16> dy, const float* log_sums,
                     const AttentionGrad<bf16>& out);
 
-// The kernel of attend_remembered(), see CachedRows. The GPU's version is in kv_cache_kernel.h.
+// Attention to cached rows on the CPU, see CachedRows. The version for a GPU is in
+// kv_cache_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, DistanceScores<T> distances,

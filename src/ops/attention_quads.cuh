@@ -5,9 +5,9 @@
 // How the float32 attention kernels read tiles: four columns at a time.
 namespace fovea::kernel {
 
-// Calls put(row, col, quad) for all quads of `rows` rows of kCols columns. For rows from `present`
-// on, the quads are 0. Each thread starts kInFlight loads before it stores the first quad, to hide
-// the latency.
+// Calls put(row, col, quad) for every quad (four adjacent columns) of `rows` rows of kCols columns.
+// The quads of rows from `present` on are 0. Each thread starts kInFlight loads before it stores
+// the first quad, to hide the latency.
 template <int kCols, bool kAligned, class Put>
 __device__ void put_quads(StridedRows<const float> from, int present, int rows, int size, Put put) {
   constexpr int kAcross = kCols / 4, kInFlight = kAligned ? 8 : 1;
@@ -39,7 +39,8 @@ __device__ void put_quads(StridedRows<const float> from, int present, int rows,
     put_quads<kCols, false>(from, present, rows, size, put);
 }
 
-// Like put_quads() for a tile of dy. Also computes deltas[i] = ⟨y_i, dy_i⟩ for its rows.
+// Like put_quads() for a tile of dy. Also stores deltas[i] = ⟨y_i, dy_i⟩ for the rows i of the
+// tile.
 template <int kCols, class Put>
 __device__ void put_outputs(StridedRows<const float> dy, StridedRows<const float> y, int present,
                             const AttentionArgs<float>& a, float* deltas, Put put) {

@@ -10,7 +10,7 @@ namespace fovea::kernel {
 using Bf16Attention = AttentionArgs<bf16>;
 using Bf16AttentionGrad = AttentionGradArgs<bf16>;
 
-inline constexpr int kWarpRows = 16;      // rows of a tile that one warp computes
+inline constexpr int kWarpRows = 16;      // rows of a tile that one warp processes
 inline constexpr int kParts = kTile / 8;  // blocks of 8 columns in a tile
 inline constexpr float kLog2OfE = 1.4426950408889634f, kLogOf2 = 0.6931471805599453f;
 
@@ -25,8 +25,8 @@ struct MmaLane {
         t(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-// Starts an asynchronous copy of 16 bytes, or of zeros, to shared memory. all_arrived() waits for
-// it.
+// Starts an asynchronous copy of 16 bytes to shared memory, or of zeros if not `present`.
+// all_arrived() waits for the copy.
 __device__ inline void copy_eight_async(Bf16* to, const bf16* from, bool present) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
@@ -39,8 +39,8 @@ __device__ inline Bf16 number_at(const bf16* row, int col, int cols) {
   return __ushort_as_bfloat16(col < cols ? row[col].bits : uint16_t{0});
 }
 
-// Copies `rows` rows of kCols columns. Rows from `present` on become 0. all_arrived() waits for the
-// copy.
+// Starts to copy `rows` rows of kCols columns. Rows from `present` on become 0. all_arrived() waits
+// for the copy.
 template <int kCols>
 __device__ void load_tile_async(StridedRows<const bf16> from, int present, int rows,
                                 const Bf16Attention& a, Bf16* to) {
@@ -62,8 +62,8 @@ __device__ void load_tile_async(StridedRows<const bf16> from, int present, int r
   }
 }
 
-// Stores a lane's entries of 16 rows and 8 · kCount columns, as far as these exist. Rows 0 … 7 are
-// multiplied by by[0], rows 8 … 15 by by[1].
+// Stores a lane's entries of 16 rows and 8 · kCount columns; entries beyond the matrix are omitted.
+// Multiplies rows 0 … 7 by by[0] and rows 8 … 15 by by[1].
 template <int kCount>
 __device__ void store_parts(StridedRows<bf16> to, int present, int col, const Bf16Attention& a,
                             OutputMode fold, const MmaSums (&parts)[kCount], const float (&by)[2]) {

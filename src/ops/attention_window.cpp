@@ -19,7 +19,7 @@ kernel::RangesOut out(const ColumnRanges& r) {
   return {r.low.data<int32_t>(), r.high.data<int32_t>()};
 }
 
-// Passes the gradient on unchanged.
+// Sets dx = dy or adds dy to dx, as `fold` says.
 void pass(const Tensor& dy, const Tensor& dx, OutputMode fold) {
   run(dy, [&]<class T>(auto on, T) {
     kernel::copy<T>(on,
@@ -62,7 +62,8 @@ Tensor argmax(const Tensor& x, const ColumnRanges& ranges) {
   return at;
 }
 
-// The key of Dropout serves as the seed: the sampled column depends only on p, the key and the row.
+// The key of a Dropout serves as the seed. So the sampled column depends only on p, the key and the
+// row.
 Tensor draw(const Tensor& p, const ColumnRanges& ranges, const Dropout& key) {
   Tensor at = columns_for(p.rows(), p.device());
   run(p, [&]<class T>(auto on, T) {

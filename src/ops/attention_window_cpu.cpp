@@ -17,8 +17,8 @@ T position(int64_t column) {
   return static_cast<T>(column + 1);
 }
 
-// A random number in [0, 1) for one row. The constant separates its stream from other users of the
-// same seed.
+// A random number in [0, 1) for one row. The constant in the key makes it independent of other
+// random numbers from the same seed.
 double uniform(const Dropout& key, int64_t row) {
   const PhiloxCounter bits = philox(
       {{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), key.step, key.op}},
@@ -86,8 +86,8 @@ void one_hot(Cpu, const int32_t* at, Matrix<T> y) {
     if (at[i] >= 0) y.row(i)[at[i]] = 1;
 }
 
-// A sampled column has a positive probability, but the caller may pass any column. The bound keeps
-// the logarithm finite.
+// A sampled column has a positive probability, but a caller may pass a column with p = 0. This
+// lower bound of p keeps the logarithm finite.
 template <class T>
 T bounded(T p) {
   return std::max(p, std::numeric_limits<T>::min());

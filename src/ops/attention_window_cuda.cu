@@ -6,8 +6,9 @@
 #include "tensor/cuda.h"
 #include "tensor/warp.cuh"
 
-// Rows are short (a sentence). A warp computes a row if the columns of the row are independent. A
-// single thread computes it if the result is one value or depends on the order of the columns.
+// Rows are short (a sentence). If the columns of a row are independent of each other, a warp
+// computes the row. If the result is one value or depends on the order of the columns, one thread
+// computes it.
 namespace fovea::kernel {
 namespace {
 
@@ -35,7 +36,7 @@ void each_row(Cuda on, int64_t rows, const char* name, const Body& body) {
   check_launch(name);
 }
 
-// Calls body(row, lane) in one warp per row. A lane computes the columns lane, lane + kWarp, …
+// Calls body(row, lane) in one warp per row. The lane computes the columns lane, lane + kWarp, …
 template <class Body>
 void each_row_in_warps(Cuda on, int64_t rows, const char* name, const Body& body) {
   if (rows == 0) return;
@@ -89,7 +90,7 @@ struct Argmax {
     const int low = ranges.low[i], high = ranges.high[i];
     const float* in = x.row(i);
     float best = -INFINITY;
-    int column = INT_MAX;  // none yet
+    int column = INT_MAX;  // INT_MAX: no column found yet
     for (int j = low + static_cast<int>(lane); j < high; j += kWarp)
       if (in[j] > best || (column == INT_MAX && in[j] == in[j])) {
         best = in[j];
@@ -103,7 +104,7 @@ struct Argmax {
       column = better ? other_column : column;
     }
     if (lane > 0) return;
-    const bool undefined = low < high && in[low] != in[low];  // NaN: no entry compares above it
+    const bool undefined = low < high && in[low] != in[low];  // NaN: no entry is larger
     at[i] = low >= high ? -1 : undefined ? low : column;
   }
 };
@@ -114,8 +115,8 @@ struct Draw {
   Dropout key;
   int32_t* at;
 
-  // A random number in [0, 1) for one row. The constant separates its stream from other users of
-  // the same seed.
+  // A random number in [0, 1) for one row. The constant in the key makes it independent of other
+  // random numbers from the same seed.
   __device__ double uniform(int64_t row) const {
     const uint32_t step = key.step_at ? static_cast<uint32_t>(*key.step_at) : key.step;
     const PhiloxCounter bits = philox(
@@ -145,8 +146,8 @@ struct OneHot {
   }
 };
 
-// A sampled column has a positive probability, but the caller may pass any column. The bound keeps
-// the logarithm finite.
+// A sampled column has a positive probability, but a caller may pass a column with p = 0. This
+// lower bound of p keeps the logarithm finite.
 __device__ float bounded(float p) { return p < FLT_MIN ? FLT_MIN : p; }
 
 struct LogAt {
@@ -306,8 +307,8 @@ struct UncoveredPartGrad {
   }
 };
 
-// Whether all columns in [low, high) are covered, that is left[j] ≤ kMinUncovered. Every lane gets
-// the result.
+// Whether left[j] ≤ kMinUncovered for all columns j in [low, high), that is, all are covered. Every
+// lane gets the result.
 __device__ bool all_covered(const float* left, int64_t low, int64_t high, int64_t lane) {
   bool some = false;
   for (int64_t j = low + lane; j < high; j += kWarp)

@@ -9,7 +9,7 @@
 // separately.
 namespace fovea::kernel {
 
-// Columns low[i] ≤ j < high[i] of row i.
+// The range low[i] ≤ j < high[i] of columns j for each row i.
 template <class Int>
 struct RangeArrays {
   Int *low, *high;
@@ -47,7 +47,7 @@ template <class T>
 void log_at(Cpu, Matrix<const T> p, const int32_t* at, T* y);
 template <class T>
 void log_at(Cuda, Matrix<const T> p, const int32_t* at, T* y);
-// dp = dy / p at the column, 0 elsewhere.
+// dp = dy / p at column at[i] of row i, 0 elsewhere.
 template <class T>
 void log_at_grad(Cpu, Matrix<const T> p, const int32_t* at, const T* dy, Matrix<T> dp,
                  OutputMode fold);
@@ -64,8 +64,8 @@ void entropy_grad(Cpu, Matrix<const T> p, const T* dy, Matrix<T> dp, OutputMode 
 template <class T>
 void entropy_grad(Cuda, Matrix<const T> p, const T* dy, Matrix<T> dp, OutputMode fold);
 
-// to[i, j] = from[i, j], or += for OutputMode::add, if j is below lengths[i] and both widths. Other
-// entries become 0, or stay unchanged for OutputMode::add.
+// Copies from[i, j] to to[i, j], or adds it for OutputMode::add, if j is below lengths[i] and both
+// widths. For OutputMode::set all other entries become 0; for OutputMode::add they stay unchanged.
 template <class T>
 void copy_first(Cpu, Matrix<const T> from, const int32_t* lengths, Matrix<T> to, OutputMode fold);
 template <class T>
@@ -116,8 +116,8 @@ template <class T>
 void softmax_uncovered(Cpu, Matrix<const T> e, Matrix<const T> left, RangesIn ranges, Matrix<T> y);
 template <class T>
 void softmax_uncovered(Cuda, Matrix<const T> e, Matrix<const T> left, RangesIn ranges, Matrix<T> y);
-// With d = dy − ⟨y, dy⟩: de = y d, dleft = (y / left) d. An output whose data is null is not
-// computed.
+// With d = dy − ⟨y, dy⟩: de = y d, dleft = (y / left) d. If the data of an output is null, that
+// output is not computed.
 template <class T>
 struct UncoveredGradients {
   Matrix<T> de, dleft;

@@ -8,7 +8,7 @@
 #include "tensor/memory.h"
 #include "tensor/warp.cuh"
 
-// The kernels of elementwise_kernel.h that broadcast axes.
+// The CUDA versions of the kernels of elementwise_kernel.h that broadcast axes.
 namespace fovea::kernel {
 namespace {
 
@@ -19,9 +19,9 @@ struct Axis {
   int64_t size, y, a, b;
 };
 
-// Axes from the slowest to the fastest. append() merges neighbouring axes if one stride describes
-// both in each of the three arrays. So the index computation needs no division for most shapes, and
-// one for a bias.
+// The axes of a shape, from the slowest to the fastest. If one stride describes two neighbouring
+// axes in all three arrays, append() merges them. After that, the index computation of most shapes
+// needs no division; that of a bias needs one.
 struct AxisList {
   int count = 0;
   Axis axis[4];
@@ -47,7 +47,7 @@ struct AxisList {
 
 int64_t elements_of(const Broadcast& s) { return s.size[0] * s.size[1] * s.size[2] * s.size[3]; }
 
-// Calls body(axis) for every axis of a shape, with its strides in the dense result.
+// Calls body(axis) for every axis of a shape. The strides in the result are those of a dense array.
 template <class Body>
 void each_axis(const Broadcast& shape, Body body) {
   int64_t stride = elements_of(shape);
@@ -57,7 +57,7 @@ void each_axis(const Broadcast& shape, Body body) {
   }
 }
 
-// An AxisList in the form that kernels use. Index has 32 bits if that suffices.
+// An AxisList in the form that kernels use. Index is a 32-bit type if all indices fit in it.
 template <class Index>
 struct Axes {
   struct Offsets {
@@ -77,7 +77,7 @@ struct Axes {
       b[k] = static_cast<Index>(axis.b);
     }
   }
-  // Like offsets(), but only for a list of one axis, and without branches.
+  // Like offsets(), but without branches. REQUIRES: the list has one axis.
   __device__ Offsets step(Index n) const { return {n * y[0], n * a[0], n * b[0]}; }
   __device__ Offsets offsets(Index n) const {
     Offsets at{0, 0, 0};
@@ -110,7 +110,7 @@ struct Multiply {
     return a * b;
   }
 };
-struct FirstOperand {  // the gradient of a sum does not depend on the other operand
+struct FirstOperand {  // for a sum: da does not depend on b
   template <class T>
   __device__ static T of(T a, T) {
     return a;
@@ -123,8 +123,8 @@ struct Operands {
   OutputMode fold;
 };
 
-// y = a ∘ b, or y += a ∘ b, for a dense y of n elements. As in elementwise_cuda.cu, no branch
-// separates the loads of a thread.
+// y = a ∘ b, or y += a ∘ b, where y is dense and has n elements. No branch separates the loads of a
+// thread, so all its loads are in flight together.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads) combine(Axes<Index> axes, Index n, Operands in) {
   const Index first = Index{blockIdx.x} * (kThreads * kEach) + threadIdx.x;
@@ -169,12 +169,13 @@ void binary(Cuda on, Binary what, const Broadcast& shape, const T* a, const T* b
 
 namespace {
 
-// How the sums over repeated axes are divided among blocks. A block of kThreads threads adds one
-// strip of the terms for some of the outputs. A second kernel adds the strips in their order.
+// How the sums over repeated axes are divided among blocks. An output is one entry of the gradient;
+// its terms are the entries of dy to add. A block of kThreads threads adds one strip (a range of
+// the terms) for some outputs. A second kernel adds the strips of each output in order.
 struct Split {
-  bool outputs_first;       // neighbouring threads: outputs (true) or terms
-  unsigned outputs, terms;  // of a block at the same time; powers of two
-  int64_t strip;            // number of terms that a block adds per output
+  bool outputs_first;       // neighbouring threads have neighbouring outputs (true) or terms
+  unsigned outputs, terms;  // outputs and terms that a block processes at once; powers of two
+  int64_t strip;            // number of terms per strip
   unsigned strips;
 };
 
@@ -191,7 +192,7 @@ Split split_of(const AxisList& kept, const AxisList& repeated) {
     s.terms = terms > 1024 ? kThreads : at_most(terms, kWarp);
   s.outputs = kThreads / s.terms;
   constexpr int64_t kFill = 1056,
-                    kLeast = 8;  // blocks that fill a GPU; minimum terms per thread
+                    kLeast = 8;  // blocks that fill a GPU; minimum number of terms per thread
   const int64_t across = (outputs + s.outputs - 1) / s.outputs;
   const int64_t wanted = std::min((kFill + across - 1) / across, terms / (kLeast * s.terms));
   const int64_t turns = (terms + s.terms - 1) / s.terms;
@@ -206,9 +207,9 @@ struct Gradient {
   float* da;
 };
 
-// Adds the sums of one strip to da, or stores them in `parts` [outputs, strips]. The sums are in
-// double, because few outputs have many terms each. This costs no time, because reading the terms
-// takes longer than adding them.
+// Adds the terms of one strip. Adds the sum to da or, if there are several strips, stores it in
+// `parts` [outputs, strips]. The sums are in double, because one output may have many terms. Double
+// costs no time, because reading the terms takes longer than adding them.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads)
     sum_repeated(Axes<Index> kept, Index outputs, Axes<Index> repeated, Index terms, Split split,
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(kThreads)
       return Op::template of<double>(in.dy[at.y + from.y], in.b[at.b + from.b]);
     };
     Index i = first + turn;
-    if (repeated.count == 1) {  // the usual case: four loads in flight
+    if (repeated.count == 1) {  // the usual case: each thread has four loads in flight
       double four[4] = {0, 0, 0, 0};
       for (; i + 3 * split.terms < end; i += 4 * split.terms)
 #pragma unroll
@@ -249,7 +250,7 @@ __global__ void __launch_bounds__(kThreads)
     in.da[kept.offsets(output).a] += static_cast<float>(*mine);
 }
 
-// Adds the strips of each output, with one warp per output.
+// Adds the sums of all strips of an output, with one warp per output.
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     add_strips(Axes<Index> kept, Index outputs, const double* parts, unsigned strips, float* da) {

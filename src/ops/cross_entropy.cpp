@@ -16,11 +16,11 @@ namespace {
 
 thread_local int64_t most_logits = std::numeric_limits<int64_t>::max();
 
-// The number of rows per chunk. On the CPU the logits of a chunk fit in the cache (3 Mi numbers).
-// Each chunk passes over the weights and their gradient once. With wide weights, this costs more
-// than logits outside the cache, so a chunk has up to `width` rows and 16 Mi logits (64 MiB). A GPU
-// needs more rows to be busy: a chunk has up to 128 Mi logits (512 MiB), and all chunks have the
-// same size.
+// The number of rows per chunk. On the CPU, the logits of a chunk should fit in the cache (3 Mi
+// numbers). But each chunk reads all weights and updates all their gradients. With a large `width`,
+// this costs more than logits outside the cache, so a chunk may have `width` rows, up to 16 Mi
+// logits (64 MiB). A GPU needs more rows to be busy: a chunk has up to 128 Mi logits (512 MiB), and
+// the rows are divided evenly among the chunks.
 int64_t rows_at_a_time(int64_t rows, int64_t words, int64_t width, Device device) {
   const auto rows_of = [&](int64_t logits) {
     return std::min(logits, most_logits) / std::max<int64_t>(words, 1);
@@ -66,13 +66,14 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double sm
 
 namespace {
 
-// The gradients of the loss for an upstream gradient of 1, computed together with the loss.
+// The gradients of the loss, computed together with the loss. They hold for an upstream gradient of
+// 1.
 struct Gradients {
   Tensor dx, dW, db;
 };
 
 struct Output {
-  Tensor x, W;  // as operands of products
+  Tensor x, W;  // the bf16 or float tensors that matrix products read
   Tensor b, labels;
   int64_t words;
   double smoothing;
@@ -80,9 +81,9 @@ struct Output {
 };
 
 // Note [Rows of whole packs]
-// A GPU product is many times slower if rows do not begin at multiples of 16 bytes. Rows of logits
-// do so only if the number of words is a multiple of 8. So padded() adds words with zero weights.
-// These words are not part of the loss, and their gradients are discarded.
+// A GPU product is many times slower if a row does not begin at a multiple of 16 bytes. Rows of
+// logits do so only if the number of words is a multiple of 8. So padded() adds words with zero
+// weights up to such a multiple. The loss omits these words, and their gradients are discarded.
 Tensor padded(const Tensor& x, int64_t rows) {
   if (!x || x.size(0) == rows) return x;
   Shape shape = x.shape();
@@ -92,7 +93,7 @@ Tensor padded(const Tensor& x, int64_t rows) {
   return y;
 }
 
-// Calls launch(on) for the device of x. Double tensors have kernels on the CPU only.
+// Calls launch(on) for the device `on` of x. For double, only the CPU has kernels.
 template <class In, class Launch>
 void run_on(const Tensor& x, Launch launch) {
   std::visit(
@@ -105,8 +106,8 @@ void run_on(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// Computes the logits and losses of a chunk of rows, and adds the chunk's part to the gradients of
-// W and b. On a GPU, bf16 operands also give bf16 logits.
+// Computes the logits and losses of a chunk of rows. Sets or adds to the gradients of W and b, as
+// `fold` says. On a GPU, the logits of bf16 operands are bf16.
 template <class In, class On>
 void loss_of_rows(On on, const Output& in, int64_t first, int64_t count, const Gradients& to,
                   OutputMode fold) {
@@ -150,7 +151,7 @@ void add_to(const Tensor& y, const Tensor& x) {
       [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), 1, y.out<T>(), OutputMode::add); });
 }
 
-// Computes the two halves of the rows in parallel, with separate logits and gradients (Note
+// Computes the two halves of the rows in parallel, each with its own logits and gradients (Note
 // [Halves]).
 void loss_in_halves(const Output& in, const Gradients& to) {
   Gradients second = to;

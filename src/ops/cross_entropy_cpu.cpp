@@ -13,7 +13,7 @@ struct RowSums {
   T top, exponentials, logits;
 };
 
-// Also stores exp(z − top) in `powers`.
+// Returns the sums of a row of logits, and stores exp(z − top) in `powers`.
 template <class T>
 RowSums<T> sums_of(const T* z, int64_t n, T* powers) {
   const T top = largest(z, n);
@@ -57,13 +57,13 @@ void cross_entropy_grad(Cpu, const LabelledLogits<T>& in, const T* scale, T* los
       T* p = powers.data();
       const RowSums<T> s = sums_of(z, n, p);
       const T log_exponentials = std::log(s.exponentials), log_sum = s.top + log_exponentials;
-      // This order of operations stays accurate if p is nearly 1.
+      // This order of operations stays accurate if the probability of the label is nearly 1.
       log_likelihood[i] = (z[label] - s.top) - log_exponentials;
-      // −Σ_v q_v (z_v − log Σ exp z)
+      // The loss is −Σ_v q_v (z_v − log Σ exp z).
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;
       const T by = upstream / s.exponentials, less = upstream * each;
-      p[label] -= (1 - smooth) * s.exponentials;  // the row's gradient is by · p − less
+      p[label] -= (1 - smooth) * s.exponentials;  // now each gradient is by · p[j] − less
       for (int64_t j = 0; j < n; ++j) store(d[j], fold, by * p[j] - less);
     }
   }

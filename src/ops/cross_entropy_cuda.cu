@@ -9,12 +9,12 @@
 namespace fovea::kernel {
 namespace {
 
-// The number of entries that a thread loads at once, in packs of kWide.
+// The number of entries that a thread loads at once, as packs of kWide adjacent entries.
 constexpr int kBatch = 16;
 
-// A row that a block reads in batches. For each thread, pack k of a batch begins at column(batch,
-// k), if the row has that column. Past the end of the row, read() loads the last pack and write()
-// stores nothing.
+// A row that a block reads in batches of kThreads · kBatch entries. In each batch, every thread has
+// kPacks packs; its pack k begins at column(batch, k). If that column is past the end of the row,
+// read() loads the last pack of the row instead, and write() stores nothing.
 template <int kThreads, int kWide>
 struct Batches {
   static constexpr int kPacks = kBatch / kWide;
@@ -39,7 +39,8 @@ struct Batches {
     for (int k = 0; k < kPacks; ++k)
       if (column(batch, k) < cols) store(row + column(batch, k), z[k]);
   }
-  // Calls body(number, its column) for all numbers of a batch, including those past the end.
+  // Calls body(number, its column) for this thread's numbers of a batch, including columns past the
+  // end.
   template <class Body>
   __device__ void each(int batch, Numbers& z, Body body) const {
 #pragma unroll
@@ -49,7 +50,7 @@ struct Batches {
   }
 };
 
-// A thread's sums of a row so far: the largest logit, Σ exp(z − top), and Σ z.
+// One thread's sums over its entries z of a row: top (largest z), Σ exp(z − top) and Σ z.
 struct RowSums {
   float top = -FLT_MAX, exponentials = 0, logits = 0;
 
@@ -77,19 +78,20 @@ struct GradientOutput {
   Matrix<Out> dlogits;
   OutputMode fold;
 
-  __device__ bool adds() const {  // bf16 gradients are always overwritten
+  __device__ bool adds() const {  // bf16 gradients are always set, never added to
     return std::is_same_v<Out, float> && fold == OutputMode::add;
   }
 };
 
-// The gradient of a row is by · exp(z − top) − less. In the column of the label, at_label is
-// subtracted, too.
+// The gradient of each logit z of a row is by · exp(z − top) − less. For the label's column,
+// at_label is subtracted from it, too.
 struct GradientFactors {
   float top, by, less, at_label;
   int label, words;
 };
 
-// Writes the gradient of a row. Begins at the end of the row, because that is still in the caches.
+// Writes the gradient of a row. Begins at the end of the row, because the caches still hold that
+// end.
 template <int kThreads, int kWide, class T, class Out>
 __device__ void gradient_of_row(const T* row, const GradientFactors& factors,
                                 const GradientOutput<Out>& gradient, Out* to,
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) {
     const float log_exponentials = logf(sum), log_sum = top + log_exponentials;
     const float hit = load<1>(row + label).at[0];
-    // This order of operations stays accurate if p is nearly 1.
+    // This order of operations stays accurate if the probability of the label is nearly 1.
     out.log_likelihood[i] = (hit - top) - log_exponentials;
     out.loss[i] = log_sum - (1 - smooth) * hit - each * total;  // −Σ_v q_v (z_v − log Σ exp z)
   }

@@ -12,7 +12,7 @@ struct LabelledLogits {
   Matrix<const T> logits;
   const int32_t* labels;  // one per row; a row with a negative label is omitted
   double smoothing;
-  int64_t words;  // GPU only: further columns are padding with gradient 0
+  int64_t words;  // number of logits per row; on a GPU later columns are padding
 };
 
 // Computes losses[i] and log_likelihood[i] for every row i.
@@ -22,8 +22,8 @@ template <class T>
 void cross_entropy(Cuda, const LabelledLogits<T>& in, SumType<T>* losses,
                    SumType<T>* log_likelihood);
 
-// Like cross_entropy(). Also computes dlogits = scale[0] · (softmax − q); the factor is 1 if
-// `scale` is null. If Out is bf16, `fold` must be OutputMode::set.
+// Like cross_entropy(). Also computes dlogits = scale[0] · (softmax − q). If `scale` is null,
+// scale[0] counts as 1. If Out is bf16, `fold` must be OutputMode::set.
 template <class T, class Out>
 void cross_entropy_grad(Cpu, const LabelledLogits<T>& in, const T* scale, T* losses,
                         T* log_likelihood, Matrix<Out> dlogits, OutputMode fold);

@@ -4,12 +4,12 @@
 
 namespace fovea::kernel {
 
-// Divides many numbers by the same divisor, which is at least 1.
+// Divides many numbers by one divisor, which is at least 1.
 template <class Index>
 class Divider;
 
-// Dividend and divisor below 2^31: one multiplication and a shift (Granlund and Montgomery, PLDI
-// 1994, section 4).
+// If dividend and divisor are below 2^31, a division is one multiplication and one shift (Granlund
+// and Montgomery, PLDI 1994, section 4).
 template <>
 class Divider<uint32_t> {
  public:

@@ -4,21 +4,21 @@
 
 namespace fovea {
 
-// The key of one dropout operation. Whether an element is kept is a pure function of (seed, step,
-// op, element). So the backward pass recomputes the mask instead of storing it, and a resumed run
-// has the same masks.
+// The key of one dropout operation. Whether an element is kept depends only on (seed, step, op,
+// index of the element). So the backward pass recomputes the mask instead of storing it, and a
+// resumed run has the same masks.
 struct Dropout {
   float rate = 0;  // probability of dropping an element
   uint64_t seed = 0;
   uint32_t step = 0, op = 0;
-  const int32_t* step_at = nullptr;  // GPU: address of the step, instead of `step`: Note [Replays]
+  const int32_t* step_at = nullptr;  // GPU: if given, the address of the step (Note [Replays])
 
   bool on() const { return rate > 0; }
 };
 
-// The source of dropout keys for one training step. While a DropoutScope lives, every call of
-// dropout_key() on its thread returns the next op number. Without a scope nothing is dropped:
-// translation, validation and gradient checks create none.
+// The source of dropout keys for one training step. While a DropoutScope lives, each call of
+// dropout_key() on its thread returns a key with the next op number. If there is no scope, nothing
+// is dropped. Translation, validation and gradient checks create no scope.
 class DropoutScope {
  public:
   DropoutScope(uint64_t seed, uint32_t step, const int32_t* step_at = nullptr);
@@ -36,8 +36,8 @@ class DropoutScope {
   DropoutScope* outer_;
 };
 
-// A test hook to find the dropouts of a model: while an OnlyDropout lives, only the dropout with
-// this op number drops elements.
+// A test hook to find the dropout operations of a model. While an OnlyDropout lives, only the
+// dropout operation with this op number drops elements.
 class OnlyDropout {
  public:
   explicit OnlyDropout(uint32_t op);

@@ -6,10 +6,11 @@
 
 namespace fovea::kernel {
 
-// The same factors as those of DropoutMask (ops/dropout_mask.h), in the layout that the threads of
-// a warp need. A run is 8 · kLanes columns of a row. One call of the generator (a draw) gives lane
-// i the factors of its columns i + kLanes · k, k < 8. So neighbouring lanes have neighbouring
-// columns. Rows of at most 128 columns are one run of 16 lanes; longer rows are runs of 32 lanes.
+// The factors of DropoutMask (ops/dropout_mask.h) in the layout that the threads of a warp need. A
+// run is 8 · kLanes adjacent columns of a row. One call of the generator (a draw) gives lane i the
+// factors of eight columns of the run: i + kLanes · k for k < 8. So neighbouring lanes have
+// neighbouring columns. A row of at most 128 columns is one run of 16 lanes. A longer row consists
+// of runs of 32 lanes.
 class DropoutLane {
  public:
   static constexpr int kShort = 16, kLong = 32, kShortRow = 8 * kShort;
@@ -20,11 +21,11 @@ class DropoutLane {
         threshold_(static_cast<uint32_t>(dropout.rate * 65536.0f)),
         scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
 
-  __host__ __device__ bool on() const { return threshold_ > 0; }  // otherwise all factors are 1
+  __host__ __device__ bool on() const { return threshold_ > 0; }  // if false, all factors are 1
   __host__ __device__ float scale() const { return scale_; }      // factor of kept elements
 
-  // out[k] is the factor of column 8 · kLanes · run + kLanes · k + lane. REQUIRES: kLanes is kShort
-  // if the row has at most kShortRow columns, otherwise kLong.
+  // Sets out[k] to the factor of column 8 · kLanes · run + kLanes · k + lane. REQUIRES: if the row
+  // has at most kShortRow columns, kLanes is kShort, otherwise kLong.
   template <int kLanes>
   __device__ void factors(int64_t row, int64_t run, int lane, float (&out)[8]) const {
     uint32_t words[4];
@@ -36,7 +37,7 @@ class DropoutLane {
     }
   }
 
-  // The factor of one element, at the cost of a call of factors(), which returns eight.
+  // The factor of one element. It costs as much as a call of factors(), which returns eight.
   __device__ float factor(int64_t row, int64_t col, int64_t cols) const {
     return cols <= kShortRow ? single<kShort>(row, col) : single<kLong>(row, col);
   }

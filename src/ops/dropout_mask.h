@@ -6,9 +6,10 @@
 
 namespace fovea::kernel {
 
-// The factors of a dropout, 0 or 1 / (1 − rate), computed in runs of elements. The generator is
-// Philox4x32-7 (Salmon et al. 2011; seven rounds pass all their tests). The key comes from (seed,
-// step, op), the counter from the number of the run. Each 32-bit word serves two elements.
+// The factors of a dropout: 0 or 1 / (1 − rate). They are computed in runs of 8 · kLanes elements.
+// The generator is Philox4x32-7 (Salmon et al. 2011; seven rounds pass all their tests). Its key
+// comes from (seed, step, op), its counter from the index of the run. Each 32-bit random word
+// serves two elements.
 class DropoutMask {
  public:
   explicit DropoutMask(const Dropout& dropout)
@@ -18,10 +19,10 @@ class DropoutMask {
         threshold_(static_cast<uint32_t>(dropout.rate * 65536.0f)),
         scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
 
-  // The factors of run number `run`, which is 8 · kLanes elements long.
+  // Sets `out` to the factors of the run with index `run`, 8 · kLanes elements.
   template <int kLanes, class T>
   void factors(int64_t run, T* out) const {
-    static_assert((kLanes & (kLanes - 1)) == 0);  // so that low + i has no carry
+    static_assert((kLanes & (kLanes - 1)) == 0);  // so that adding i to `low` changes only low bits
     uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
     const uint64_t counter = static_cast<uint64_t>(run) * kLanes;
     const auto low = static_cast<uint32_t>(counter), high = static_cast<uint32_t>(counter >> 32);
@@ -63,8 +64,8 @@ class DropoutMask {
   float scale_;
 };
 
-// The factors of one row. Each row has its own 2^20 run numbers. So any thread can compute the
-// factors of any row alone, and no two rows use the same random numbers.
+// The factors of one row. Each row has 2^20 run indices of its own. So any thread can compute the
+// factors of a row without other rows, and no two rows use the same random numbers.
 template <int kLanes, class T>
 void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   constexpr int64_t kRun = 8 * kLanes;
@@ -76,8 +77,8 @@ void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors
   }
 }
 
-// The factors of one row. Longer runs have more parallelism; shorter runs waste less work on short
-// rows.
+// The factors of one row. Longer runs compute more factors in parallel; shorter runs compute fewer
+// unused factors for short rows.
 template <class T>
 void dropout_row(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   if (cols <= 128)

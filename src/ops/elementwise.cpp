@@ -49,7 +49,7 @@ Tensor gated(Function f, const Tensor& x, const Tensor& z, const Dropout& dropou
 
 namespace {
 
-// The gradient of the input of a dropout, which may be an activation in bf16.
+// Sets or adds to the gradient of x, the input of a dropout. x may be an activation in bf16.
 void dropout_gradient(const Dropout& dropout, const Tensor& dy,
                       const std::shared_ptr<GradientSlot>& slot) {
   gather(slot, [&](const Tensor& dx, OutputMode fold) {

@@ -117,7 +117,8 @@ void drop(Cpu, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y, 
 
 namespace {
 
-// Calls body(index in y, index in a, index in b) for every element, the last axis fastest.
+// Calls body(index in y, index in a, index in b) for every element of y, with the last axis
+// fastest.
 template <class Body>
 void each_element(const Broadcast& s, Body body) {
   int64_t y = 0;

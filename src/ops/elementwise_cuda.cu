@@ -13,14 +13,14 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// The output y, which kernels set or add to, as `fold` says.
+// The output y. If `fold` is OutputMode::add, kernels add to y, otherwise they set it.
 template <class T>
 struct Target {
   Matrix<T> y;
   OutputMode fold;
 };
 
-// Applies f to each entry of the packs.
+// Returns a pack (kWide adjacent numbers) whose entry i is f of the entries i of the given packs.
 template <int kWide, class F, class... Packs>
 __device__ Pack<kWide> map_entries(F f, const Pack<kWide>& first, const Packs&... others) {
   Pack<kWide> out;
@@ -30,10 +30,10 @@ __device__ Pack<kWide> map_entries(F f, const Pack<kWide>& first, const Packs&..
 }
 
 // y = value(index, factors) or y += value(index, factors) for every element. kLanes / kWide threads
-// process a run of 8 · kLanes columns; each has 8 packs of kWide columns. With kWide = 2, rows must
-// be whole runs. With kWide = 1, a thread past the end of a row computes the last column again and
-// does not store it. So no load waits for a branch, and all loads of a thread are in flight
-// together.
+// process a run of 8 · kLanes columns; each thread has 8 packs of kWide adjacent columns. With
+// kWide = 2, rows must be whole runs. With kWide = 1, a thread past the end of a row computes the
+// last column again and does not store it. So no load waits for a branch, and all loads of a thread
+// are in flight together.
 template <int kLanes, int kWide, class T, class Value>
 __global__ void __launch_bounds__(kThreads)
     fold_runs(Target<T> to, Dropout dropout, uint32_t runs_of_row, Value value) {
@@ -78,7 +78,7 @@ void launch_runs(Cuda on, const Target<T>& to, const Dropout& dropout, Value val
   check_launch(Value::kName);
 }
 
-// Computes all elements of `to`. Without dropout, a value does not depend on its row, so all
+// Computes all elements of `to`. If there is no dropout, a value does not depend on its row, so all
 // elements are treated as one row.
 template <class T, class Value>
 void fold_all(Cuda on, Target<T> to, const Dropout& dropout, Value value) {
@@ -173,7 +173,7 @@ struct DroppedInput {
 };
 struct ScaledInput {
   static constexpr const char* kName = "scale";
-  const float *x, *by;  // by: a factor in device memory
+  const float *x, *by;  // by: the address of a factor in device memory
   float factor;
   bool in_pairs() const { return at_packs<2>(x); }
   template <int kWide>
@@ -284,7 +284,7 @@ namespace {
 
 constexpr int kSumThreads = 512, kSumEach = 8, kMostParts = 1024;
 
-// Each block stores one partial sum. As on the CPU, the sum is in double.
+// Each block stores the sum of its numbers. As on the CPU, the sum is in double.
 template <class From, class To>
 __global__ void __launch_bounds__(kSumThreads) sum_parts(const From* x, int64_t n, To* y) {
   constexpr int64_t kTurn = kSumThreads * kSumEach;

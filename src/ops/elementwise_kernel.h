@@ -36,7 +36,7 @@ template <class T>
 void gate_grad(Cpu, Function f, const GateGrad<T>& in, const Dropout& dropout);
 template <class T>
 void gate_grad(Cuda, Function f, const GateGrad<T>& in, const Dropout& dropout);
-// dx = dropout(dy) where y is not 0, otherwise 0: the gradient of dropout(max(0, x)) without x.
+// The gradient of y = dropout(max(0, x)) from y: dx = dropout(dy) if y ≠ 0, otherwise 0.
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
                OutputMode fold);
@@ -58,7 +58,7 @@ template <class T>
 void drop(Cuda, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y, OutputMode fold);
 
 // The shape of a broadcast over at most four axes: the size of the result, and the strides of the
-// operands a and b. A stride of 0 repeats the axis.
+// operands a and b. If the stride of an operand is 0, the operand is repeated along that axis.
 struct Broadcast {
   std::array<int64_t, 4> size, a, b;
 };
@@ -67,8 +67,8 @@ template <class T>
 void binary(Cpu, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
 template <class T>
 void binary(Cuda, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
-// da += Σ over repeated axes of dy (× b for a product). Operand `a` of `shape` is the one whose
-// gradient is computed.
+// da += Σ dy over the axes along which a is repeated. For a product, each term is dy × b. Operand
+// `a` of `shape` is the one whose gradient is computed.
 template <class T>
 void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da);
 template <class T>
@@ -79,7 +79,7 @@ template <class T>
 void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold);
 template <class T>
 void scale(Cuda, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold);
-// y = factor[0] · x, for a factor in device memory.
+// y = factor[0] · x; `factor` is in device memory.
 template <class T>
 void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold);
 template <class T>
@@ -89,7 +89,7 @@ template <class T>
 void sum(Cpu, Matrix<const T> x, T* y);
 template <class T>
 void sum(Cuda, Matrix<const T> x, T* y);
-// dx = value[0] everywhere
+// dx = value[0] in every entry.
 template <class T>
 void add_constant(Cpu, const T* value, Matrix<T> dx, OutputMode fold);
 template <class T>

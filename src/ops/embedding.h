@@ -5,8 +5,9 @@
 
 namespace fovea {
 
-// An embedding lookup. Row i of the result is dropout(scale · E[ids[i]] + P[places[i]]). E [V, D];
-// P [L, D] may be absent. ids and places are i32 [N]; each is a valid row of its table.
+// An embedding lookup. Row i of the result is dropout(scale · E[ids[i]] + P[places[i]]), where P
+// holds position embeddings. E [V, D]; P [L, D] may be absent. ids and places are i32 [N]; their
+// entries are valid rows of E and P.
 struct Embedding {
   Tensor ids, places;
   double scale = 1;

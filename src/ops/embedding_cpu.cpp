@@ -24,8 +24,9 @@ void embed(Cpu, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16>) {
   }
 }
 
-// Each job scans all words in order, but adds only the gradients of its own part of the table. So
-// no two threads write the same row, and the additions follow the order of the words.
+// Each job has its own range of rows of the table. It scans all words in order and adds the
+// gradients of words in its range. So no two threads write the same row, and each row adds its
+// terms in the order of the words.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE) {

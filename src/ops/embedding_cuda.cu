@@ -11,13 +11,14 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kEach = 8;   // columns per thread: one draw of DropoutLane gives 8 factors
+constexpr int kEach = 8;   // columns per thread: one call of DropoutLane::factors() gives 8
 constexpr int kTile = 16;  // words whose gradients one thread sums
 
-// The columns of a thread, first + kLanes · k with k < kEach, in the layout of DropoutLane's runs.
+// The columns first + kLanes · k, k < kEach, of one thread. The layout is that of the runs of
+// DropoutLane.
 template <int kLanes>
 struct ThreadColumns {
-  int64_t item, run;  // item: word or tile; run: run of its columns
+  int64_t item, run;  // item: index of the word or tile; run: index of the run of columns
   int lane;
   int64_t first;
 
@@ -25,7 +26,7 @@ struct ThreadColumns {
       : item(int64_t{blockIdx.x} * (kThreads / kLanes) + threadIdx.x / kLanes), run(blockIdx.y),
         lane(static_cast<int>(threadIdx.x) % kLanes), first(run * kEach * kLanes + lane) {}
 
-  // Calls body(k, column) for each of the columns that exist in the row.
+  // Calls body(k, column) for those of the thread's columns that exist in the row.
   template <class Body>
   __device__ void each(int64_t cols, Body body) const {
 #pragma unroll
@@ -57,18 +58,19 @@ __global__ void embed_words(EmbeddingInput<float> in, float scale, DropoutLane m
 }
 
 // Note [Gradient of a table]
-// The words are sorted by the row of the table that they read; words of the same row keep their
+// The words of the batch are sorted by their row of the table; words of the same row keep their
 // order. So the words of each row are adjacent: they form a span. The sorted words are cut into
-// tiles of 16. A span within a tile is summed and added to the table at once. If a span crosses
-// edges of tiles, each tile stores its part separately, and another kernel adds the parts. So the
-// order of each sum depends only on the words, and the host need not read a size from the device.
+// tiles of 16. If a span lies within one tile, its gradients are summed and added to the table at
+// once. If a span crosses edges of tiles, each tile stores its partial sum, and another kernel adds
+// the partial sums. So the order of each sum depends only on the words, and the host need not read
+// a size from the device.
 struct SortedWords {
-  const uint64_t* keys;  // high 32 bits: row of the table; low 32 bits: word
+  const uint64_t* keys;  // high 32 bits: row of the table; low 32 bits: index of the word
   int64_t count;
 
   __device__ int64_t row(int64_t at) const { return static_cast<int64_t>(keys[at] >> 32); }
   __device__ int64_t word(int64_t at) const { return static_cast<int64_t>(keys[at] & 0xFFFFFFFFu); }
-  // Whether the sorted words `at` − 1 and `at` belong to the same span.
+  // Whether the sorted words at − 1 and at belong to the same span.
   __device__ bool joined(int64_t at) const {
     return at > 0 && at < count && row(at - 1) == row(at);
   }
@@ -81,8 +83,8 @@ __global__ void make_keys(const int32_t* ids, int64_t count, uint64_t* keys) {
   if (i < count) keys[i] = uint64_t{static_cast<uint32_t>(ids[i])} << 32 | static_cast<uint64_t>(i);
 }
 
-// The partial sums of spans that cross edges of tiles. Each tile has two: `leading` for a span that
-// begins before the tile, `trailing` for a span that begins in the tile and continues after it.
+// The partial sums of spans that cross edges of tiles. A tile has two: `leading` for the span that
+// begins before the tile, `trailing` for the span that begins in the tile and continues after it.
 struct SpanParts {
   float* data;
   int64_t cols;
@@ -133,8 +135,8 @@ __global__ void sum_tiles(SortedWords words, Matrix<const float> dy, float scale
   }
 }
 
-// Adds the parts of the span that begins in a tile and continues after it. blockIdx.x is the tile.
-// If there is no such span, the block does nothing.
+// Adds the partial sums of the span that begins in tile blockIdx.x and continues after it. If there
+// is no such span, the block does nothing.
 __global__ void join_parts(SortedWords words, SpanParts parts, Matrix<float> dE) {
   const int64_t tile = blockIdx.x, begin = tile * kTile, end = words.end_of(tile);
   if (!words.joined(end)) return;
@@ -159,7 +161,7 @@ Buffer scratch(int64_t count, std::size_t each, Cuda on) {
   return allocate(static_cast<std::size_t>(count) * each, on);
 }
 
-// Sorts the keys and returns the buffer that holds the result.
+// Sorts the keys and returns the buffer that holds the sorted keys: `keys` or `other`.
 const uint64_t* sort_keys(Cuda on, uint64_t* keys, uint64_t* other, int64_t count, int64_t rows) {
   const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(rows - 1))));
   cub::DoubleBuffer<uint64_t> both(keys, other);

@@ -7,7 +7,7 @@
 
 namespace fovea::kernel {
 
-// The kernels' view of an Embedding (ops/embedding.h).
+// The fields of an Embedding (ops/embedding.h) as the kernels read them.
 template <class T>
 struct EmbeddingInput {
   const int32_t *ids, *places;
@@ -16,13 +16,15 @@ struct EmbeddingInput {
   Dropout dropout;
 };
 
-// `rounded` is for GPUs: a copy of y in bf16, or absent.
+// y receives the result of the lookup. `rounded`, if present (GPU only), receives a copy of y in
+// bf16.
 template <class T>
 void embed(Cpu, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 template <class T>
 void embed(Cuda, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 
-// dE[ids[i]] += scale · dropout(dy_i). Each row of the table adds its terms in the order of i.
+// dE[ids[i]] += scale · dropout(dy_i). The terms of each row of the table are added in the order of
+// i.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE);

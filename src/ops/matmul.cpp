@@ -18,8 +18,8 @@ using kernel::Transposition;
 
 thread_local Precision precision = Precision::f32;
 
-// The bf16 copies of the flat tensors that contain parameters. The key is the address and size of
-// the float tensor. The mutex guards `kept`.
+// The bf16 copies of the tensors that hold all parameters of a store in one array. The key of
+// `kept` is the address and size of the float tensor. The mutex guards `kept`.
 struct OperandCache {
   std::mutex mutex;
   std::map<std::pair<const void*, int64_t>, Tensor> kept;
@@ -116,7 +116,7 @@ Tensor as_operand(const Tensor& x) {
 
 namespace {
 template <class... On>
-void forget_packed(const std::variant<On...>*) {  // calls it for every kind of device
+void forget_packed(const std::variant<On...>*) {  // calls forget_packed(on) for each kind of device
   (kernel::forget_packed(On{}), ...);
 }
 }  // namespace
@@ -160,7 +160,7 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, OutputType give
   });
 }
 
-// On a GPU, one kernel computes the product and max(0, ·) if there is no tape.
+// On a GPU without a tape, one kernel computes the product and max(0, ·).
 Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b) {
   const bool fused = !Tape::live() && bf16_activations(x.device());
   const Tensor bias = fused ? as_operand(b) : b;
@@ -188,14 +188,15 @@ Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b) {
 namespace {
 
 // Note [Late weight gradients]
-// A recurrent decoder multiplies the same weights once per word. Each product dᵀ x of a few rows
-// would read and write the whole gradient of the weights. So the operands are collected during one
-// backward pass and multiplied together. On a GPU the limit of few rows is higher, because a GPU
-// needs more rows to be busy.
+// A recurrent decoder multiplies the same weights once per word. If each step added its product dᵀ
+// x of a few rows, it would read and write the whole gradient of the weights. So the operands of
+// one backward pass are collected, up to kManyRows rows, and multiplied together. few_rows() is the
+// number of rows from which a product is not deferred. It is higher on a GPU, because a GPU needs
+// more rows to be busy.
 constexpr int64_t kManyRows = 8192;
 int64_t few_rows(Device device) { return std::holds_alternative<Cpu>(device) ? 512 : 1024; }
 
-// The collected operands of the gradient of one weight matrix.
+// The collected operands d and x of the gradient dᵀ x of one weight matrix.
 struct PendingProduct {
   std::shared_ptr<GradientSlot> slot, b;
   std::vector<Tensor> d, x;
@@ -218,7 +219,7 @@ struct PendingProduct {
     return all;
   }
 };
-// The pending products of this thread. The tape owns them.
+// The pending products of this thread, by the gradient slot of their weights. The tape owns them.
 thread_local std::map<const GradientSlot*, std::weak_ptr<PendingProduct>> pending;
 
 }  // namespace
@@ -259,7 +260,7 @@ void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
 
 namespace {
 
-// The i-th matrix of a batch of matrices x [.., n, m].
+// Matrix i of a batch of matrices x [.., n, m].
 Tensor slice(const Tensor& x, int64_t i) {
   const int64_t n = x.size(-2), m = x.size(-1);
   return x.view({x.elements() / (n * m), n, m}).window(i, 1).view({n, m});

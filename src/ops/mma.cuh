@@ -6,14 +6,14 @@
 
 #include "tensor/warp.cuh"
 
-// Products of tiles by a warp's tensor cores: c [16, 8] += a [16, 16] b [16, 8], a and b in bf16, c
-// in float32. The entries of lane = 4 g + t are at (PTX ISA, mma.m16n8k16):
+// Products of tiles by a warp's tensor cores: c [16, 8] += a [16, 16] b [16, 8], with a and b in
+// bf16 and c in float32. Lane 4 g + t holds the entries (row, column) (PTX ISA, mma.m16n8k16):
 //   c: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
-//   a: pairs at (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8)
-//   b: pairs at (2t, g), (2t + 8, g), down the column
-// So two adjacent matrices c, rounded to bf16, form an a. Tiles in shared memory are rows of
-// `stride` entries. Strides of 8 more than a multiple of 16 let eight rows be read without bank
-// conflicts.
+//   a: pairs of adjacent columns from (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8)
+//   b: pairs of adjacent rows from (2t, g), (2t + 8, g)
+// So two adjacent matrices c, rounded to bf16, have the layout of one matrix a. A tile in shared
+// memory has rows of `stride` entries. If the stride is 8 more than a multiple of 16, a warp reads
+// eight rows without bank conflicts.
 namespace fovea::kernel {
 
 using Bf16 = __nv_bfloat16;
@@ -21,7 +21,7 @@ using MmaSums = float[4];
 
 // The part of an operand that one lane holds.
 struct MmaFragment {
-  uint32_t pairs[4];  // a matrix a, or two adjacent b: pairs 0, 1 and pairs 2, 3
+  uint32_t pairs[4];  // one matrix a; or two adjacent matrices b, two pairs each
 };
 
 __device__ inline uint32_t pair(float low, float high) {
@@ -48,7 +48,8 @@ __device__ inline MmaFragment to_factor(const MmaSums& left, const MmaSums& righ
           pair(right[2], right[3])};
 }
 
-// Loads four 8 × 8 matrices. Each lane passes the address of one row, eight lanes per matrix.
+// Loads four 8 × 8 matrices. Each lane passes the address of one row; lanes 8m … 8m + 7 pass the
+// rows of matrix m.
 __device__ inline MmaFragment load_matrices(const Bf16* row) {
   MmaFragment f;
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
@@ -68,8 +69,8 @@ __device__ inline MmaFragment load_turned(const Bf16* row) {
   return f;
 }
 
-// A tile x in shared memory. Its members load the 16 × 16 entries at (row, col) as an operand: x as
-// a, xᵀ as a, x as b, or xᵀ as b.
+// A tile x in shared memory. Its members load the 16 × 16 entries that begin at (row, col) as an
+// operand of multiply_add(): x as a, xᵀ as a, x as b, or xᵀ as b.
 template <int kStride>
 struct TileView {
   const Bf16* data;

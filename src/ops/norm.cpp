@@ -8,19 +8,19 @@
 namespace fovea {
 namespace {
 
-// The tensors that the gradient needs: n, 1 / √(σ² + ε) and g, see norm_kernel.h. The input of the
-// norm is not needed.
+// The tensors that the gradient needs: the normalised input n, 1 / √(σ² + ε) and g, see
+// norm_kernel.h. The gradient does not need the input itself.
 struct SavedTensors {
   Tensor normalised, inverse_deviation, g;
   NormType type;
 };
 
 struct GradientTarget {
-  Tensor to;  // may be absent
+  Tensor to;  // the gradient to set or add to; absent if it is not required
   OutputMode fold = OutputMode::set;
 };
 
-// Calls body with the gradient of the slot, or with an empty target if there is no slot.
+// Calls body with the gradient of the slot. If there is no slot, calls body with an empty target.
 template <class Body>
 void gather_if(const std::shared_ptr<GradientSlot>& slot, Body body) {
   if (!slot) return body(GradientTarget{});

@@ -15,8 +15,8 @@ enum class NormType { layer, rms };
 Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsilon = kNormEpsilon);
 Tensor rms_norm(const Tensor& x, const Tensor& g, double epsilon = kNormEpsilon);
 
-// LayerNorm(x + dropout(f)), or RMSNorm(x + dropout(f)) if b is absent: the end of a post-norm
-// sub-layer, in one pass.
+// LayerNorm(x + dropout(f)) or, if b is absent, RMSNorm(x + dropout(f)), computed in one pass: the
+// end of a post-norm sub-layer.
 Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, const Tensor& g,
                      const Tensor& b, double epsilon = kNormEpsilon);
 Tensor residual_norm_reference(const Tensor& x, const Tensor& f, const Dropout& dropout,

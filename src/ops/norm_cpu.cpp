@@ -82,7 +82,7 @@ void input_gradients(const NormGrad<T>& in) {
 
 template <class T>
 void sum_gains(Matrix<const T> normalised, Matrix<const T> dy, T* dg, OutputMode fold) {
-  constexpr int64_t kBlock = 256;  // fixed, so that the order of the sum is fixed
+  constexpr int64_t kBlock = 256;  // rows per block, fixed so that the order of the sum is fixed
   const int64_t blocks = (dy.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * dy.cols), T{0});
 #pragma omp parallel for schedule(static) if (dy.size() > kWorthThreads)

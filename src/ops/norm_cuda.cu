@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kThreads = 128, kBackThreads = 256;
 
-// Sums the values of kCount neighbouring lanes. Every lane gets the sum.
+// Sums the values of each group of kCount neighbouring lanes. Every lane gets the sum of its group.
 template <int kCount>
 __device__ float across_lanes(float value) {
 #pragma unroll
@@ -21,14 +21,14 @@ __device__ float across_lanes(float value) {
 }
 
 // Note [Pairs of columns]
-// kAcross neighbouring threads process a row. One draw of DropoutLane gives the factors of columns
-// that are kLanes apart. A thread uses two neighbouring draws in each of its kSets runs, so it has
-// pairs of neighbouring columns. If kWhole, rows have exactly kCols columns, and every row of every
-// matrix can be read in pairs.
+// kAcross neighbouring threads process a row. One draw of DropoutLane (a call of its generator)
+// gives the factors of eight columns that are kLanes apart. For each of its kSets runs, a thread
+// makes two neighbouring draws, so that it has eight pairs of neighbouring columns. If kWhole, a
+// row has exactly kCols columns, and all matrices can be read and written in pairs.
 template <int kLanes, int kAcross_, int kSets, bool kWhole>
 struct ThreadColumns {
   static constexpr int kAcross = kAcross_, kPairs = 8 * kSets, kCols = 2 * kPairs * kAcross;
-  static constexpr int kDraws = kLanes / 2;  // threads per run
+  static constexpr int kDraws = kLanes / 2;  // threads per run, each with two draws
   int lane, cols;
 
   __device__ explicit ThreadColumns(int64_t columns)
@@ -57,7 +57,7 @@ struct ThreadColumns {
     }
   }
 
-  // Applies dropout to the pairs of a row.
+  // Applies dropout to the thread's pairs of a row.
   __device__ void drop(const DropoutLane& mask, int64_t row, Pack<2> (&pairs)[kPairs]) const {
 #pragma unroll
     for (int set = 0; set < kSets; ++set)
@@ -71,7 +71,7 @@ struct ThreadColumns {
   }
 };
 
-// Calls value(i, e) for the two numbers of each of kCount pairs.
+// Calls value(i, e) for each number: e = 0, 1 of pair i, i < kCount.
 template <int kCount, class Value>
 __device__ void each_number(Value value) {
 #pragma unroll
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) norm_rows(NormInput<T> in, NormOutpu
   constexpr int kPairs = S::kPairs;
   const S at(in.x.cols);
   const int64_t i = int64_t{blockIdx.x} * (kThreads / S::kAcross) + threadIdx.x / S::kAcross;
-  const int64_t row = std::min(i, in.x.rows - 1);  // threads without a row store nothing
+  const int64_t row = std::min(i, in.x.rows - 1);  // threads past the end only read
   Pack<2> z[kPairs], f[kPairs] = {};
 #pragma unroll
   for (int k = 0; k < kPairs; ++k) z[k] = at.read(in.x.row(row), k);
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(kThreads) norm_rows(NormInput<T> in, NormOutpu
   if (out.inverse_deviation && at.lane == 0) out.inverse_deviation[row] = scale;
 }
 
-// Calls body(column, factor) for the columns of a wide row that the thread processes.
+// Calls body(column, factor) for the columns of a wide row that this thread processes; `factor` is
+// the dropout factor.
 template <class Body>
 __device__ void each_wide(int64_t cols, const Dropout& dropout, Body body) {
   const int64_t row = blockIdx.x;
@@ -175,21 +176,21 @@ __global__ void __launch_bounds__(kBackThreads) norm_wide(NormInput<T> in, NormO
   if (out.inverse_deviation && threadIdx.x == 0) out.inverse_deviation[row] = scale;
 }
 
-// The partial sums of dg and db. Each strip of rows has one partial sum: row s of `sums` holds dg
-// of strip s in its first half and db in its second half.
+// The partial sums of dg and db. The rows of x are divided into strips. Row s of `sums` holds the
+// sums over strip s: dg in its first half, db in its second half.
 struct Strips {
   int64_t each;  // rows per strip
   Matrix<float> sums;
 };
 
-// Sums each column over the block's groups of kAcross threads, because each group processed other
-// rows.
+// A block has groups of kAcross threads, and each group has summed the columns of other rows. Adds
+// the sums of all groups for each column.
 template <class S>
 __device__ void sum_groups(const S& at, const Pack<2> (&own)[S::kPairs], float* to) {
   constexpr int kGroups = kBackThreads / S::kAcross;
   __shared__ Pack<2> of_group[kGroups][S::kCols / 2];
   const int group = static_cast<int>(threadIdx.x) / S::kAcross;
-  __syncthreads();  // threads may still read of_group of the previous call
+  __syncthreads();  // threads may still read of_group in the previous call
 #pragma unroll
   for (int k = 0; k < S::kPairs; ++k) of_group[group][at.column(k) / 2] = own[k];
   __syncthreads();
@@ -209,7 +210,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back(NormGrad<T> in, Strips
   const float width = static_cast<float>(at.cols);
   const bool centred = in.type == NormType::layer;
   Pack<2> dg[kPairs] = {}, db[kPairs] = {};
-  for (int64_t next = first; next < end; next += kGroups) {  // one row per group of threads
+  for (int64_t next = first; next < end; next += kGroups) {  // a row per group of threads
     const int64_t i = next + threadIdx.x / S::kAcross, row = std::min(i, end - 1);
     Pack<2> d[kPairs], n[kPairs];
     float sum = 0, along = 0;
@@ -272,7 +273,8 @@ __global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
   });
 }
 
-// Computes dg and db of each strip for wide rows (see norm_back_wide), with one thread per column.
+// If rows are wide (see norm_back_wide), computes dg and db of each strip with one thread per
+// column.
 template <class T>
 __global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips strips) {
   const int64_t j = int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -289,7 +291,7 @@ __global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips stri
   strips.sums.row(blockIdx.y)[in.dy.cols + j] = db;
 }
 
-// Adds the sums of all strips, in their order.
+// Adds the sums of all strips, in the order of the strips.
 constexpr int kStripGroups = 8;
 template <class T>
 __global__ void __launch_bounds__(kWarp* kStripGroups)
@@ -310,8 +312,8 @@ __global__ void __launch_bounds__(kWarp* kStripGroups)
   fold_into(to[j < cols ? j : j - cols], j < cols ? in.fold_g : in.fold_b, sum);
 }
 
-// Calls narrow with a ThreadColumns type that fits rows of `cols` columns, or wide() if the rows
-// are too long for a warp.
+// If a row of `cols` columns fits in a warp, calls narrow with the matching type ThreadColumns,
+// otherwise calls wide().
 template <class Narrow, class Wide>
 void choose(int64_t cols, bool pairs, Narrow narrow, Wide wide) {
   const auto fitting = [&]<int kLanes, int kAcross, int kSets>() {

@@ -5,8 +5,8 @@
 #include "tensor/matrix.h"
 #include "tensor/tensor.h"
 
-// The kernels of layer norm. T is the type of f and of the tensors stored for the gradient. All
-// other tensors are SumType<T>.
+// The kernels of layer norm and RMS norm. T is the type of f and of the tensors stored for the
+// gradient. All other tensors have the type SumType<T>.
 namespace fovea::kernel {
 
 template <class T>
@@ -14,7 +14,7 @@ struct NormInput {
   Matrix<const SumType<T>> x;
   Matrix<const T> f;       // may be absent
   Dropout dropout;         // applied to f
-  const SumType<T>*g, *b;  // rms: b is absent
+  const SumType<T>*g, *b;  // for NormType::rms, b is absent
   double epsilon;
   NormType type;
 };
@@ -22,14 +22,14 @@ struct NormInput {
 template <class T>
 struct NormOutput {
   Matrix<SumType<T>> y;
-  Matrix<bf16> rounded;  // on a GPU: a copy of y in bf16
+  Matrix<bf16> rounded;  // GPU only: receives a copy of y in bf16
   Matrix<T> normalised;
   SumType<T>* inverse_deviation;
 };
 
-// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). With NormType::rms μ = b = 0, so that
-// σ² is the mean of z². `normalised` receives n, and `inverse_deviation` receives 1 / √(σ² + ε),
-// both for the gradient. All outputs except y may be absent.
+// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). For NormType::rms, μ = b = 0, so σ² is
+// the mean of z². For the gradient, `normalised` receives n and `inverse_deviation` receives 1 /
+// √(σ² + ε). All outputs except y may be absent.
 template <class T>
 void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& out);
 template <class T>
@@ -49,9 +49,9 @@ struct NormGrad {
   NormType type;
 };
 
-// dz = (d − mean(d) − n mean(d n)) / √(σ² + ε) with d = g dy, without mean(d) for NormType::rms;
-// dx = dz, df = dropout(dz), dg_j = Σ_i n_ij dy_ij and db_j = Σ_i dy_ij in a fixed order. Each of
-// the four may be absent.
+// With d = g dy: dz = (d − mean(d) − n mean(d n)) / √(σ² + ε); for NormType::rms without mean(d).
+// dx = dz and df = dropout(dz). dg_j = Σ_i n_ij dy_ij and db_j = Σ_i dy_ij, both in a fixed order.
+// Each of dx, df, dg and db may be absent.
 template <class T>
 void norm_grad(Cpu, const NormGrad<T>& in);
 template <class T>

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "tensor/matrix.h"
 
-// Functions that read, write and multiply rows of a head four columns at a time.
+// Functions that read, write and multiply rows of a head in quads: four adjacent columns at a time.
 namespace fovea::kernel {
 
 // Whether every row of a matrix can be read and written 16 bytes at a time.
@@ -14,9 +14,9 @@ inline bool in_quads(const float* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % 4 == 0;
 }
 
-// Loads the columns col … col + 3 of a row of `cols` columns; 0 beyond its end. No thread may write
-// the row in the same kernel. If `aligned`, reads 16 bytes at a time; REQUIRES: in_quads() and cols
-// % 4 == 0.
+// Loads the columns col … col + 3 of a row of `cols` columns, with 0 for columns past the end. No
+// thread may write the row in the same kernel. If `aligned`, it reads 16 bytes at a time; REQUIRES
+// then: in_quads() and cols % 4 == 0.
 __device__ inline float4 load_quad(const float* row, int col, int cols, bool aligned) {
   float4 quad{};
   if (aligned) {
@@ -30,7 +30,8 @@ __device__ inline float4 load_quad(const float* row, int col, int cols, bool ali
   return quad;
 }
 
-// Writes a quad to the columns col … col + 3 that exist, or adds it to them.
+// Writes a quad to those of the columns col … col + 3 that exist, or adds it to them, as `fold`
+// says.
 __device__ inline void store_quad(float* row, int col, int cols, bool aligned, OutputMode fold,
                                   float4 quad) {
   if (aligned) {
@@ -60,7 +61,8 @@ __device__ inline void add_scaled(float4& to, float factor, float4 quad) {
   to.w += factor * quad.w;
 }
 
-// Reduces the values of `lanes` neighbouring lanes, a power of two. Every lane gets the result.
+// Reduces the values of each group of `lanes` neighbouring lanes; `lanes` is a power of two. Every
+// lane gets the result of its group.
 template <class T, class Reduce>
 __device__ T across_lanes(T value, int lanes, Reduce reduce) {
   for (int step = lanes / 2; step > 0; step /= 2)
@@ -68,7 +70,8 @@ __device__ T across_lanes(T value, int lanes, Reduce reduce) {
   return value;
 }
 
-// Heads are padded to a few widths. Calls launch with the smallest width that holds d_k = `size`.
+// Kernels exist for a few widths of heads. Calls launch with the smallest of these widths that
+// holds d_k = `size`.
 template <class Launch>
 void with_width(int64_t size, Launch launch) {
   check(size <= 256, ExitCode::usage, "attention on a GPU takes heads of at most 256 columns, not ",

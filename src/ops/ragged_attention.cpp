@@ -23,8 +23,8 @@ Tensor scores_like(const Tensor& q, const RaggedQueries& ragged) {
   return {{ragged.queries(), ragged.columns()}, q.type(), q.device()};
 }
 
-// Calls launch(on, T, words). A GPU reads the words in bf16 if there is a bf16 copy, because each
-// step of a decoder reads all of them.
+// Calls launch(on, T, words). If `words` has a bf16 copy, a GPU reads that copy, because each step
+// of a decoder reads all words.
 template <class Launch>
 void run_words(const Tensor& q, const Tensor& words, Launch launch) {
   run(q, [&]<class T>(auto on, T) {
@@ -34,8 +34,8 @@ void run_words(const Tensor& q, const Tensor& words, Launch launch) {
   });
 }
 
-// The three products between queries q, words k and the matrix e. Each computes the gradients of
-// the other two.
+// The three products that relate queries q, words k and the matrix e, see
+// ragged_attention_kernel.h. The gradients of each product are the other two products.
 void dot(const RaggedQueries& ragged, const Tensor& q, const Tensor& k, const Tensor& e,
          OutputMode fold) {
   run_words(q, k, [&]<class T>(auto on, T, auto words) {
@@ -56,24 +56,24 @@ void sum_over_queries(const RaggedQueries& ragged, const Tensor& e, const Tensor
   });
 }
 
-// Like gather(), but if there is no slot, calls write with an absent tensor. Used with kernels that
-// compute several gradients.
+// Like gather(), but calls write even if there is no slot, then with an absent tensor. Some kernels
+// compute several gradients, so they run if any of the gradients is required.
 void gather_or_skip(GradientSlot* slot,
                     const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
   slot ? slot->gather(write) : write({}, OutputMode::set);
 }
 
 // Note [Deferred word gradients]
-// A recurrent decoder attends to the same words at each of its steps. The gradient of the words is
-// not updated at each step. Instead, the backward pass collects the queries until it reaches the
-// words, and then computes the gradient from all queries at once.
+// A recurrent decoder attends to the same words at each of its steps. Updating the gradient of all
+// words at each step would be slow. Instead, the backward pass collects the queries of all steps.
+// When it reaches the words, it computes their gradient from all queries at once.
 struct PendingGradient {
   using Write = void (*)(const PendingGradient& all);
-  GradientSlot* words;  // slot of the words; owns this object
+  GradientSlot* words;  // gradient slot of the words; it owns this object
   SentenceOffsets memory;
   Write write;
   std::vector<Tensor> sentence, e, q;  // one entry per call of defer()
-  Tensor keys = {}, v = {};            // only for additive scores; keys has no slot
+  Tensor keys = {}, v = {};            // only for additive scores; `keys` has no gradient slot
 
   RaggedQueries ragged() const { return {memory, joined(sentence)}; }
   static Tensor joined(const std::vector<Tensor>& parts) {
@@ -86,7 +86,7 @@ struct PendingGradient {
     return all;
   }
 };
-// The pending gradients of this thread, by slot and by function. The slots own them.
+// The pending gradients of this thread, by slot of the words and by function. The slots own them.
 thread_local std::map<std::pair<const GradientSlot*, PendingGradient::Write>,
                       std::weak_ptr<PendingGradient>>
     pending;
@@ -107,7 +107,8 @@ bool defers_word_gradients(const Tensor& x) {
   return std::visit([](auto on) { return kernel::defers_word_gradients(on); }, x.device());
 }
 
-// k_j += Σ_i e_ij q_i
+// Adds Σ_i e_ij q_i to the gradient of each word j, at once or deferred (Note [Deferred word
+// gradients]).
 void gather_sum_over_queries(const std::shared_ptr<GradientSlot>& words,
                              const RaggedQueries& ragged, const Tensor& e, const Tensor& q) {
   if (!words) return;
@@ -148,8 +149,8 @@ Tensor dot_scores(const Tensor& q, const Tensor& keys, const RaggedQueries& ragg
 
 namespace {
 
-// Computes those gradients of queries, words and v that are required. One kernel does this, because
-// all three need the same tanh.
+// Computes the required gradients among those of queries, words and v. One kernel computes all of
+// them, because they need the same tanh.
 void additive_backward(const PendingGradient& all, GradientSlot* queries) {
   const Tensor q = all.joined(all.q), de = all.joined(all.e);
   const RaggedQueries ragged = all.ragged();
@@ -229,7 +230,7 @@ Tensor weighted_sum(const Tensor& alpha, const Tensor& h, const RaggedQueries& r
 
 namespace {
 
-// Calls body(i, first word, words) for each query and concatenates the resulting rows.
+// Calls body(i, first word, number of words) for each query i and concatenates the resulting rows.
 template <class Body>
 Tensor query_by_query(const RaggedQueries& ragged, Body body) {
   std::vector<Tensor> parts;

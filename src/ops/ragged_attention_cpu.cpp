@@ -9,8 +9,8 @@
 namespace fovea::kernel {
 namespace {
 
-// The queries of each sentence in order: sentence b has the queries at[first[b]] … at[first[b + 1]
-// − 1].
+// The queries of each sentence in ascending order: sentence b has the queries at[first[b]] …
+// at[first[b + 1] − 1].
 struct SentenceQueries {
   std::vector<int64_t> first, at;
 
@@ -74,14 +74,14 @@ void sum_over_words(Cpu, const RaggedIndex& ragged, Matrix<const T> e, Matrix<co
     if (fold == OutputMode::set) std::fill_n(to, q.cols, T{0});
     for (int64_t j = 0; j < words; ++j) {
       const T weight = e.row(i)[j];
-      if (weight == 0) continue;  // most words have weight 0 if attention is hard or local
+      if (weight == 0) continue;  // if attention is hard or local, most weights are 0
       const T* from = k.row(first + j);
       fold_row(to, q.cols, OutputMode::add, [=](int64_t a) { return weight * from[a]; });
     }
   }
 }
 
-// Each sentence is one job, which adds its queries in order.
+// Each sentence is one job, which adds the queries of the sentence in order.
 template <class T>
 void sum_over_queries(Cpu, const RaggedIndex& ragged, Matrix<const T> e, Matrix<const T> q,
                       Matrix<T> k, OutputMode fold) {
@@ -122,7 +122,7 @@ void additive_scores(Cpu, const RaggedIndex& ragged, Matrix<const T> q, Matrix<c
 
 namespace {
 
-// The rows of the gradients to which one query and one word contribute.
+// The rows of the gradients that the pair of one query and one word adds to.
 template <class T>
 struct GradientRows {
   T *dq, *dk, *dv;
@@ -144,8 +144,8 @@ void additive_backward(int64_t n, const T* q, const T* k, const T* v, T de,
 
 }  // namespace
 
-// Each sentence is one job, which computes the gradients of its queries (in order), of its words,
-// and its part of dv.
+// Each sentence is one job. It computes the gradients of its queries (in order) and words, and its
+// terms of dv.
 template <class T>
 void additive_scores_grad(Cpu, const RaggedIndex& ragged, Matrix<const T> q, Matrix<const T> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out) {

@@ -10,11 +10,11 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / kWarp, kIndexWarps = 8;
-constexpr int kWords = 16;             // number of words whose sums a thread keeps in registers
-constexpr int64_t kFewQueries = 1024;  // up to this number, each block scans all queries
+constexpr int kWords = 16;             // number of words whose sums one thread keeps in registers
+constexpr int64_t kFewQueries = 1024;  // for more queries, index_queries() groups them
 
-// Relative error below 5e-7, without branches. Near 0: an odd polynomial, fitted for the smallest
-// relative error. Elsewhere: 1 − 2 / (e²ˣ + 1).
+// tanh with relative error below 5e-7, without branches. Near 0 it is an odd polynomial, fitted for
+// the smallest relative error. Elsewhere it is 1 − 2 / (e²ˣ + 1).
 __device__ float tanh_of(float x) {
   const float a = fabsf(x), u = x * x;
   float p = 0.0151953492f;
@@ -28,8 +28,8 @@ __device__ float tanh_of(float x) {
   return a < 0.625f ? small : copysignf(1.0f - 2.0f * inverse, x);
 }
 
-// Absolute error below 1e-6: accurate enough for operands rounded to bf16. 1 − t² is equally
-// accurate where t is near 1.
+// tanh with absolute error below 1e-6, accurate enough for operands rounded to bf16. If t = tanh(x)
+// is near 1, 1 − t² has the same absolute error.
 __device__ float short_tanh_of(float x) {
   float e, inverse;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 2.88539008f));
@@ -53,7 +53,7 @@ __global__ void words_as(RaggedIndex ragged, int64_t most, float* n) {
 
 enum class Score { dot, additive };
 
-// One warp computes the scores of one query and kWarpWords words. It reads the query once.
+// The number of words whose scores with a query one warp computes. It reads the query once.
 constexpr int kWarpWords = 4;
 template <Score kScore, int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
       (static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.y)) * kWarpWords;
   const int lane = static_cast<int>(threadIdx.x), cols = static_cast<int>(q.cols);
   if (first >= e.cols) return;
-  const int words = static_cast<int>(ragged.words(i)) - first;  // number of words from `first` on
+  const int words = static_cast<int>(ragged.words(i)) - first;  // words from `first` on
   const float* query = q.row(i);
   const K* key = k.row(ragged.first(i) + first);
   float sum[kWarpWords] = {};
@@ -106,8 +106,8 @@ void score(Cuda on, const RaggedIndex& ragged, Matrix<const float> q, Matrix<con
   kernel<<<blocks, dim3(kWarp, kWarps), 0, stream(on)>>>(ragged, q, k, v, e, fold);
 }
 
-// One thread computes kWide columns of q for one query. It skips words of weight 0, which are the
-// majority if attention is hard or local.
+// q_i = Σ_j e_ij k_j. One thread computes kWide columns of q_i for one query i. It skips words of
+// weight 0: if attention is hard or local, most weights are 0.
 template <int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
     blend_words(RaggedIndex ragged, Matrix<const float> e, Matrix<const K> k, Matrix<float> q,
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads)
   const bool here = a < q.cols;
   const K* from = k.row(ragged.first(i)) + a;
   Pack<kWide> sum{};
-  for (int run = 0; run < words; run += kWarp) {  // one weight per lane
+  for (int run = 0; run < words; run += kWarp) {  // each lane loads one weight of the run
     const float own = run + lane < words ? e.row(i)[run + lane] : 0.0f;
     for (int first = 0; first < min(words - run, kWarp); first += kAhead) {
       float weight[kAhead];
@@ -140,15 +140,15 @@ __global__ void __launch_bounds__(kThreads)
   if (rounded.data) store(rounded.row(i) + a, sum);
 }
 
-// The queries of each sentence in order: sentence b has at[first[b]] … at[first[b + 1] − 1]. If
-// `at` is null, each() scans all queries.
+// The queries of each sentence in ascending order: sentence b has the queries at[first[b]] …
+// at[first[b + 1] − 1]. If `at` is null, each() finds them by a scan of all queries.
 struct SentenceQueries {
   const int32_t* sentence;
   int count;
   const int32_t *first, *at;
 
-  // Calls body(i) for the queries of sentence b. Returns whether there are any. REQUIRES: all lanes
-  // of a warp call it.
+  // Calls body(i) for each query i of sentence b. Returns whether there are any. REQUIRES: all
+  // lanes of a warp call it.
   template <class Body>
   __device__ bool each(int b, Body body) const {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -166,8 +166,8 @@ struct SentenceQueries {
   }
 };
 
-// Fills SentenceQueries, one block per sentence. Its warps scan equal parts of all queries. They
-// first count their queries to determine where each warp writes.
+// Fills SentenceQueries, with one block per sentence. The warps of a block scan equal ranges of the
+// queries. Each first counts its queries of the sentence, which says where in `at` each writes.
 __global__ void index_queries(const int32_t* sentence, int count, int32_t* first, int32_t* at) {
   __shared__ int own[kIndexWarps], smaller[kIndexWarps];
   const int b = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -198,7 +198,7 @@ __global__ void index_queries(const int32_t* sentence, int count, int32_t* first
   }
 }
 
-// A SentenceQueries with the memory of its index. `queries` is valid as long as this object lives.
+// A SentenceQueries and the memory of its arrays. `queries` is valid while this object lives.
 struct QueryIndex {
   Buffer buffer;
   SentenceQueries queries;
@@ -218,7 +218,7 @@ struct QueryIndex {
   }
 };
 
-// k_j = Σ_i e_ij q_i, in the order of i. One thread has kWide columns of kWords words of a
+// k_j = Σ_i e_ij q_i, in the order of i. One thread computes kWide columns of kWords words of one
 // sentence.
 template <int kWide>
 __global__ void __launch_bounds__(kThreads)
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads)
     if (m < words) fold_pack(to + m * k.cols, fold, sum[m]);
 }
 
-// A thread's view of kWords words of a sentence: one column of each word.
+// One column of kWords adjacent words of a sentence, as one thread holds it.
 struct WordChunk {
   float key[kWords], dk[kWords];
   int words;
@@ -260,7 +260,7 @@ struct WordChunk {
       dk[m] = 0;
     }
   }
-  // Adds a query whose scores have the gradients `de` to dk / v and dv. Returns its dq / v.
+  // Adds a query, whose scores have the gradients `de`, to dk / v and dv. Returns its dq / v.
   template <class K>
   __device__ float flow(float query, const float* de, float& dv) {
     float dq = 0;
@@ -282,7 +282,7 @@ struct WordChunk {
 };
 
 // The gradients of additive scores: one thread per sentence and column. It processes the words in
-// chunks, and for each chunk the queries in order. `parts` receives the sentence's part of dv.
+// chunks, and for each chunk the queries in order. parts[b] receives the terms of dv of sentence b.
 template <class K>
 __global__ void __launch_bounds__(kThreads)
     additive_backward(RaggedIndex ragged, SentenceQueries queries, Matrix<const float> q,
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(kThreads)
   const float by = here ? v[a] : 0.0f;
   float dv = 0;
   WordChunk chunk;
-  for (int begin = 0; begin == 0 || begin < words; begin += kWords) {  // no words: dq is 0
+  for (int begin = 0; begin == 0 || begin < words; begin += kWords) {  // sets dq to 0 if no words
     const int64_t place = (first + begin) * A + a;
     chunk.read(k.data + place, A, here ? min(words - begin, kWords) : 0);
     const OutputMode fold_q = begin == 0 ? out.fold_q : OutputMode::add;
@@ -310,7 +310,7 @@ __global__ void __launch_bounds__(kThreads)
   if (parts && here) parts[b * A + a] = dv;
 }
 
-// dq of additive scores if only dq is required: one thread per query and kWide columns.
+// If only dq of additive scores is required: one thread per query and kWide columns.
 template <int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
     additive_queries_backward(RaggedIndex ragged, Matrix<const float> q, Matrix<const K> k,
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(kThreads)
   const Pack<kWide> query = here ? load<kWide>(q.row(i) + a) : Pack<kWide>{};
   const Pack<kWide> by = here ? load<kWide>(v + a) : Pack<kWide>{};
   Pack<kWide> sum{};
-  for (int run = 0; run < words; run += kWarp) {  // each lane loads one de
+  for (int run = 0; run < words; run += kWarp) {  // each lane loads de of one word
     const float own = run + lane < words ? de.row(i)[run + lane] : 0.0f;
     for (int first = 0; first < min(words - run, kWarp); first += kAhead) {
       Pack<kWide> x[kAhead];
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kThreads)
                    : Pack<kWide>{};
 #pragma unroll
       for (int m = 0; m < kAhead; ++m) {
-        const float d = __shfl_sync(~0u, own, first + m);  // 0 past the last word
+        const float d = __shfl_sync(~0u, own, first + m);  // past the last word, d is 0
 #pragma unroll
         for (int w = 0; w < kWide; ++w) {
           const float t = tanh_with<K>(query.at[w] + x[m].at[w]);
@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(kThreads)
   fold_pack(dq.row(i) + a, fold, sum);
 }
 
-// y = Σ of the rows, in an order that depends only on their number.
+// y = Σ of the rows, in an order that depends only on the number of rows.
 __global__ void sum_rows(const float* rows, int64_t count, int64_t cols, float* y,
                          OutputMode fold) {
   constexpr int kSums = 16;
@@ -367,7 +367,7 @@ __global__ void sum_rows(const float* rows, int64_t count, int64_t cols, float* 
   fold_into(y[a], fold, sum);
 }
 
-// softmax within the ranges, with one warp per row.
+// softmax over the range [low[i], high[i]) of each row i, with one warp per row.
 __global__ void softmax_ranges(Matrix<const float> e, const int32_t* low, const int32_t* high,
                                Matrix<float> y) {
   const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.y;

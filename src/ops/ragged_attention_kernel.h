@@ -6,8 +6,8 @@
 
 namespace fovea::kernel {
 
-// The kernels' view of RaggedQueries: query i attends to the words offsets[b] … offsets[b + 1] − 1,
-// which are those of sentence b = sentence[i].
+// The arrays of RaggedQueries as the kernels read them. Query i attends to the words of sentence b
+// = sentence[i], which are the rows offsets[b] … offsets[b + 1] − 1.
 struct RaggedIndex {
   const int32_t* offsets;
   const int32_t* sentence;
@@ -24,11 +24,12 @@ void lengths_as(Cpu, const RaggedIndex& ragged, int64_t most, T* n);
 template <class T>
 void lengths_as(Cuda, const RaggedIndex& ragged, int64_t most, T* n);
 
-// Three products; each computes the gradients of the other two. Columns of e beyond the end of a
-// sentence are not read. With OutputMode::set, such columns of e become 0, and so do words of k
-// that no query attends to.
+// Three products relate e, q and k; the gradients of each are the other two. If a column of e is
+// beyond the end of the sentence, it is not read; with OutputMode::set it becomes 0. With
+// OutputMode::set a word of k that no query attends to becomes 0, too.
 //
-// On a GPU the words k may be in bf16 (K), and `rounded`, if present, receives a bf16 copy of q.
+// On a GPU the words k may be in bf16 (type K). `rounded`, if present, receives a copy of q in
+// bf16.
 //
 // e_ij = q_i · k_j
 template <class T>
@@ -63,8 +64,8 @@ void additive_scores(Cuda, const RaggedIndex& ragged, Matrix<const T> q, Matrix<
 // The results of the gradient of additive scores.
 template <class T>
 struct AdditiveGrad {
-  Matrix<T> dq = {}, dk = {};  // no data: not computed
-  T* dv = nullptr;             // null: not computed
+  Matrix<T> dq = {}, dk = {};  // if there is no data, dq or dk is not computed
+  T* dv = nullptr;             // if null, dv is not computed
   OutputMode fold_q = OutputMode::set, fold_k = OutputMode::set, fold_v = OutputMode::set;
 };
 // With t = tanh(q_i + k_j) and g = de_ij v (1 − t²): dq_i = Σ_j g, dk_j = Σ_i g, dv = Σ_ij de_ij t.
@@ -75,12 +76,13 @@ template <class T, class K>
 void additive_scores_grad(Cuda, const RaggedIndex& ragged, Matrix<const T> q, Matrix<const K> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
 
-// Whether the gradient of the source words is computed once from the queries of all steps. On a
-// GPU, a call per step would read and write the gradients of all words each time.
+// Whether the backward pass computes the gradient of the source words once, from the queries of all
+// steps. On a GPU it does, because one call per step would read and write the gradients of all
+// words each time.
 constexpr bool defers_word_gradients(Cpu) { return false; }
 constexpr bool defers_word_gradients(Cuda) { return true; }
 
-// softmax over the columns [low[i], high[i]) of row i; 0 elsewhere.
+// softmax over the columns [low[i], high[i]) of each row i; all other columns become 0.
 template <class T>
 void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* high, Matrix<T> y);
 template <class T>

@@ -81,8 +81,9 @@ namespace {
 
 using kernel::Transposition;
 
-// The first product of a new size takes long to prepare. So the number of rows is rounded up to a
-// multiple of kRowMultiple. The contents of the additional rows do not matter.
+// If a matrix product has a new size, its first call takes long to prepare. So the number of rows
+// is rounded up to a multiple of kRowMultiple, which gives few sizes. The contents of the
+// additional rows do not matter.
 constexpr int64_t kRowMultiple = 8;
 int64_t rounded(int64_t n) { return (n + kRowMultiple - 1) / kRowMultiple * kRowMultiple; }
 
@@ -91,7 +92,7 @@ struct Rows {
 };
 Tensor part(const Tensor& x, Rows at) { return x ? x.window(at.first, at.count) : x; }
 
-// The rows of each time step, and the direction of the steps.
+// The rows of each time step in the order of TimeMajor, and the direction of the steps.
 struct Times {
   std::vector<int64_t> first;
   Direction direction;
@@ -99,17 +100,17 @@ struct Times {
   int64_t count() const { return static_cast<int64_t>(first.size()) - 1; }
   int64_t tokens() const { return first.back(); }
   int64_t sentences() const { return count() > 0 ? first[1] : 0; }
-  Rows step(int64_t k) const {  // an empty range of rows if k is before the first step
+  Rows step(int64_t k) const {  // if k is before the first step, an empty range of rows
     if (k < 0) return {0, 0};
     const int64_t t = direction == Direction::forward ? k : count() - 1 - k;
     return {first[t], first[t + 1] - first[t]};
   }
 };
 
-// The data that the gradient needs.
+// The data of the forward pass over a sequence that the gradient needs.
 struct Sequence {
   Cell cell;
-  std::vector<Tensor> weights;  // operands of products: U; for gru [U_r; U_z], U_n
+  std::vector<Tensor> weights;  // bf16 or float operands of products: U; for gru [U_r; U_z] and U_n
   Tensor start, y, kept;
   Times times;
 
@@ -127,8 +128,8 @@ std::vector<Tensor> weights_of(const RecurrentWeights& cell) {
   return parts;
 }
 
-// u = w h for the first n rows. Both tensors have at least rounded(n) rows. h_rounded is h in bf16,
-// or absent.
+// u = w h for the first n rows of h. u and h have at least rounded(n) rows. h_rounded is a bf16
+// copy of h, or absent.
 void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t n,
              const Tensor& u) {
   const int64_t m = rounded(n);
@@ -137,7 +138,8 @@ void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t 
            OutputMode::set, WeightPacking::always);
 }
 
-// h in bf16 for the products of a GPU. The step reads `before` and writes `after`.
+// The states h in bf16, for products on a GPU. A step reads the row range of `before` and writes
+// `after`.
 struct RoundedStates {
   Tensor before, after;
 
@@ -199,10 +201,10 @@ bool on_gpu(const Tensor& x) { return !std::holds_alternative<Cpu>(x.device()); 
 
 // The backward pass of one recurrent product, for all time steps.
 struct RecurrentProduct {
-  Tensor w;        // the product's rows of U
-  Tensor d;        // gradient of the product, [tokens (and more), rows of w]
+  Tensor w;        // the rows of U that this product multiplies
+  Tensor d;        // gradient of the product, [at least tokens, rows of w]
   Tensor operand;  // d as an operand of products; d itself if d is bf16
-  Tensor from;     // [tokens, H]: the factor of w in the forward pass
+  Tensor from;     // [tokens, H]: the matrix that the forward pass multiplied by w
 
   void backpropagate(Rows at, const Tensor& back,
                      OutputMode fold = OutputMode::set) const {  // back = wᵀ d
@@ -224,7 +226,7 @@ struct Gradient {
   Tensor dh, dc;  // gradients of the start states
 };
 
-// Whether the cell uses only the sum of x and U h, so that both have the same gradient.
+// Whether the cell uses x and U h only as their sum, so that x and U h have the same gradient.
 bool shares_gradient(const Sequence& s) { return s.cell == Cell::rnn || s.cell == Cell::lstm; }
 
 Gradient empty_gradient(const Sequence& s, const Tensor& dx) {
@@ -244,14 +246,15 @@ Gradient empty_gradient(const Sequence& s, const Tensor& dx) {
   return g;
 }
 
-// The backward pass through a Sequence. run_backward() calls step() for the last time step first.
+// The backward pass of a Sequence. run_backward() calls step() for each time step, the last one
+// first.
 struct BackwardPass {
   const Sequence& s;
   Tensor dy, dx;
   Gradient g;
   Tensor back;
 
-  // Computes step k. U is the type of the operands of products.
+  // Computes the gradients of time step k. U is the type of the operands of products.
   template <class T, class U, class On>
   void step(On on, int64_t k) const {
     const Rows at = s.times.step(k), last = s.times.step(k - 1);
@@ -299,7 +302,8 @@ Gradient run_backward(const Sequence& s, const Tensor& dy, const Tensor& dx) {
   return pass.g;
 }
 
-// The two parts of a gru's U as parameters, shared by all steps of one backward pass.
+// The two blocks [U_r; U_z] and U_n of a gru's U, as parameters. All steps of one backward pass
+// share them.
 std::vector<Tensor> halves(const Tensor& U) {
   thread_local std::map<const GradientSlot*, std::weak_ptr<std::vector<Tensor>>> known;
   std::shared_ptr<std::vector<Tensor>> parts = known[U.slot().get()].lock();
@@ -316,8 +320,8 @@ std::vector<Tensor> halves(const Tensor& U) {
   return *parts;
 }
 
-// dU = Σ d hᵀ and db_n = Σ d. A sequence computes both at once for all time steps. Single steps
-// defer them to the end of the backward pass.
+// dU = Σ d hᵀ and db_n = Σ d. After a sequence, both are computed at once for all time steps. After
+// a single step, they are deferred to the end of the backward pass.
 void gather_recurrent(const Tensor& U, const std::shared_ptr<GradientSlot>& b_n, const Sequence& s,
                       const std::vector<RecurrentProduct>& products) {
   const int64_t tokens = s.times.tokens();
@@ -344,7 +348,7 @@ void gather_recurrent(const Tensor& U, const std::shared_ptr<GradientSlot>& b_n,
   });
 }
 
-// The slots to which the backward pass adds gradients.
+// The gradient slots of the inputs, to which the backward pass adds gradients.
 struct Slots {
   std::shared_ptr<GradientSlot> x, start, b_n;
 };
@@ -353,8 +357,8 @@ void backward(const Sequence& s, const Slots& to, const Tensor& U, const Tensor&
   const int64_t H = s.H(), tokens = s.times.tokens(), sentences = s.times.sentences();
   Gradient g;
   auto to_x = [&](const Tensor& dx, OutputMode fold) {
-    // The deferred product reads the step's gradient at the end of the backward pass. Other
-    // gradients may have been added to dx by then, so the step needs its own copy.
+    // The deferred product reads the step's gradient d at the end of the backward pass. If d is dx,
+    // other gradients may have been added to it by then. So the step needs its own copy.
     const bool reads_dx = shares_gradient(s) && s.weights[0].type() == dx.type();
     const bool own = fold == OutputMode::add || (s.one_step() && reads_dx);
     const Tensor alone = own ? Tensor::like(dx) : dx;
@@ -446,7 +450,7 @@ Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const 
     Tensor before = fovea::rows(first, 0, n);
     if (k > 0 && forward) before = fovea::rows(states[t - 1], 0, n);
     if (k > 0 && !forward) {
-      // Sentences whose last word is at t begin here, because the words are read backward.
+      // The words are read backward, so a sentence whose last word is at time t begins here.
       const int64_t going = rows.alive(t + 1);
       before = concat_rows({states[t + 1], fovea::rows(first, going, n - going)});
     }

@@ -8,23 +8,24 @@
 namespace fovea {
 
 // The row order of recurrent networks, without padding: the first words of all sentences, then all
-// second words, and so on. The sentences are sorted by descending length. At time t, the first
-// alive(t) sentences have a word, in the rows first[t] … first[t + 1] − 1. No sentence is empty.
+// second words, and so on. The sentences are sorted by descending length. So at time t only the
+// first alive(t) sentences have a word; its rows are first[t] … first[t + 1] − 1. No sentence is
+// empty.
 struct TimeMajor {
-  std::vector<int64_t> first;  // [times + 1]: first row of each time
-  std::vector<int32_t> order;  // order[i]: the sentence of the batch at sorted position i
+  std::vector<int64_t> first;  // [times + 1]: index of the first row of each time
+  std::vector<int32_t> order;  // order[i]: index in the batch of the i-th longest sentence
   Tensor from;                 // i32 [tokens]: row r in this order is row from[r] in sentence order
   Tensor to;                   // row p in sentence order is row to[p] in this order
   Tensor ends;                 // i32 [sentences]: row of the last word of sentence order[i]
   std::vector<int32_t> words;  // a copy of `from` on the host
 
-  // For sentences with padding: a permutation of rows that reverses the words of each sentence and
+  // If sentences have padding: a permutation of rows that reverses the words of each sentence and
   // leaves its padding in place. It is its own inverse. Absent if there is no padding.
   Tensor turned;
 
   static TimeMajor of(std::span<const int32_t> offsets, Device device = Cpu{});
-  // The first lengths[b] rows of sentence b are its words, the others are padding. `ends` has the
-  // last words before the padding.
+  // Like the constructor, for sentences with padding: only the first lengths[b] rows of sentence b
+  // are words. `ends` holds the rows of the last words before the padding.
   static TimeMajor filled(std::span<const int32_t> offsets, std::span<const int32_t> lengths,
                           Device device);
   int64_t times() const { return static_cast<int64_t>(first.size()) - 1; }
@@ -33,18 +34,19 @@ struct TimeMajor {
   int64_t tokens() const { return first.back(); }
 };
 
-// Row i of the result is row index[i] of x. index is i32; rows may be repeated or omitted.
+// Row i of the result is row index[i] of x. `index` is i32; it may repeat or omit rows of x.
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// Like rows_at(). REQUIRES: the permutation `index` is its own inverse, as TimeMajor::turned is. So
-// the gradient is a gather too, which is faster.
+// Like rows_at(). REQUIRES: `index` is a permutation that is its own inverse, as TimeMajor::turned
+// is. So the gradient reads rows by the same index, which is faster.
 Tensor permuted_rows(const Tensor& x, const Tensor& index);
 
 enum class Cell { rnn, lstm, gru, gru_after };
 
-// The number of gates, which are stacked as rows of W, U and b: LSTM i, f, g, o; GRU r, z, n.
+// The number of gates. Their matrices are stacked as rows of W, U and b: LSTM i, f, g, o; GRU r, z,
+// n.
 inline int64_t gates(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::lstm ? 4 : 3; }
-// The number of columns of a state: h and, for an LSTM, also c next to it.
+// The number of columns of a state: h of size H; for an LSTM h and then c.
 inline int64_t state_width(Cell cell, int64_t H) { return cell == Cell::lstm ? 2 * H : H; }
 
 // The recurrent weights of a cell. `gru` (Cho 2014) applies the reset gate before the product: U_n
@@ -58,17 +60,17 @@ struct RecurrentWeights {
 
 enum class Direction { forward, backward };
 
-// The states of all rows, [tokens, state_width]. `x` is [tokens, gates · H]: the inputs of all
-// rows, already multiplied by W, plus b. `start` [sentences, state_width] is the state before the
-// first word in this direction; if it is absent, it is 0. Direction::backward starts at the end of
-// each sentence.
+// The states of all rows, [tokens, state_width]. `x` [tokens, gates · H] holds W times the input of
+// each row, plus b. `start` [sentences, state_width] is the state before the first word in this
+// direction. If it is absent, that state is 0. Direction::backward starts at the end of each
+// sentence.
 Tensor recurrent(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                  const TimeMajor& rows, Direction direction);
-// recurrent() from plain operations, one time step after another: the reference for tests.
+// recurrent() computed from plain operations, one time step after another: the reference for tests.
 Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                            const TimeMajor& rows, Direction direction);
 
-// One step: the new states of the first x.rows() rows of `before`. [x.rows(), width]
+// One time step: the new states [x.rows(), state_width] from the first x.rows() rows of `before`.
 Tensor recurrent_step(const RecurrentWeights& cell, const Tensor& x, const Tensor& before);
 
 }  // namespace fovea

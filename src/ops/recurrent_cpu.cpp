@@ -4,7 +4,7 @@
 namespace fovea::kernel {
 namespace {
 
-// Calls body(i) for each row, in parallel if there is enough work.
+// Calls body(i) for each row i, in parallel if there is enough work.
 template <class Body>
 void each_row(int64_t rows, int64_t cols, Body body) {
 #pragma omp parallel for schedule(static) if (rows * cols > kWorthThreads)
@@ -137,12 +137,12 @@ void lstm_step_grad(Cpu, const RecurrentStepGrad<T>& s) {
     for (int64_t j = 0; j < H; ++j) {
       const T i = kept[j], f = kept[H + j], g = kept[2 * H + j], o = kept[3 * H + j];
       const T t = math::tanh(y[H + j]);
-      const T d = dy[j] + dh[j];                            // dh'
-      const T e = dy[H + j] + dc[j] + d * o * (1 - t * t);  // dc'
+      const T d = dy[j] + dh[j];                            // gradient of h'
+      const T e = dy[H + j] + dc[j] + d * o * (1 - t * t);  // gradient of c'
       dx[j] = e * g * i * (1 - i);                          // gradient of i, before σ
-      dx[H + j] = e * before[H + j] * f * (1 - f);          // of f, before σ
-      dx[2 * H + j] = e * i * (1 - g * g);                  // of g, before tanh
-      dx[3 * H + j] = d * t * o * (1 - o);                  // of o, before σ
+      dx[H + j] = e * before[H + j] * f * (1 - f);          // gradient of f, before σ
+      dx[2 * H + j] = e * i * (1 - g * g);                  // gradient of g, before tanh
+      dx[3 * H + j] = d * t * o * (1 - o);                  // gradient of o, before σ
       dc[j] = e * f;
       dh[j] = 0;
       from[j] = before[j];
@@ -159,9 +159,9 @@ void gru_after_step_grad(Cpu, const RecurrentStepGrad<T>& s) {
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
       const T r = kept[j], z = kept[H + j], n = kept[2 * H + j], v = kept[3 * H + j];
-      const T d = dy[j] + dh[j];               // dh'
-      const T dn = d * (1 - z) * (1 - n * n);  // before tanh
-      const T dr = dn * v * r * (1 - r);       // before σ
+      const T d = dy[j] + dh[j];               // gradient of h'
+      const T dn = d * (1 - z) * (1 - n * n);  // gradient of n, before tanh
+      const T dr = dn * v * r * (1 - r);       // gradient of r, before σ
       const T dz = d * (h[j] - n) * z * (1 - z);
       dx[j] = dr;
       dx[H + j] = dz;
@@ -184,7 +184,7 @@ void gru_step_grad(Cpu, const RecurrentStepGrad<T>& s) {
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
       const T n = kept[2 * H + j];
-      const T dn = (dy[j] + dh[j]) * (1 - kept[H + j]) * (1 - n * n);  // before tanh
+      const T dn = (dy[j] + dh[j]) * (1 - kept[H + j]) * (1 - n * n);  // gradient of n, before tanh
       dx[2 * H + j] = dn;
       du[j] = dn;
       from[j] = kept[j] * h[j];
@@ -201,8 +201,8 @@ void gru_reset_grad(Cpu, const RecurrentStepGrad<T>& s, Matrix<const T> dreset) 
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
       const T r = kept[j], z = kept[H + j], n = kept[2 * H + j];
-      const T d = dy[j] + dh[j];                  // dh'
-      const T dr = back[j] * h[j] * r * (1 - r);  // before σ
+      const T d = dy[j] + dh[j];                  // gradient of h'
+      const T dr = back[j] * h[j] * r * (1 - r);  // gradient of r, before σ
       const T dz = d * (h[j] - n) * z * (1 - z);
       dx[j] = dr;
       dx[H + j] = dz;

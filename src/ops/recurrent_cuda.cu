@@ -10,8 +10,8 @@ __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ void put(float& to, float value) { to = value; }
 __device__ void put(bf16& to, float value) { to = to_bf16(value); }
 
-// Calls step(i, j) for unit j of sentence i. A step is a struct that reads all its inputs before it
-// writes. So no read has to wait for a write that may alias it.
+// Calls step(i, j) for element j of the state of sentence i. A step is a struct that reads all its
+// inputs before it writes. So no read has to wait for a write to memory that may be the same.
 template <class Step>
 __global__ void each_unit(Step step, int64_t H) {
   const int64_t j = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
@@ -130,12 +130,12 @@ struct LstmStepGrad {
     const float i = kept[0], f = kept[H], g = kept[2 * H], o = kept[3 * H];
     const float h = s.before.row(row)[j], c = s.before.row(row)[H + j];
     const float t = tanhf(s.y.row(row)[H + j]);
-    const float d = dy[0] + *dh;                        // dh'
-    const float e = dy[H] + *dc + d * o * (1 - t * t);  // dc'
+    const float d = dy[0] + *dh;                        // gradient of h'
+    const float e = dy[H] + *dc + d * o * (1 - t * t);  // gradient of c'
     const float gates[] = {e * g * i * (1 - i),         // gradient of i, before σ
-                           e * c * f * (1 - f),         // of f, before σ
-                           e * i * (1 - g * g),         // of g, before tanh
-                           d * t * o * (1 - o)};        // of o, before σ
+                           e * c * f * (1 - f),         // gradient of f, before σ
+                           e * i * (1 - g * g),         // gradient of g, before tanh
+                           d * t * o * (1 - o)};        // gradient of o, before σ
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       dx[k * H] = gates[k];
@@ -157,9 +157,9 @@ struct GruAfterStepGrad {
     float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j;
     U* du = s.du.row(i) + j;
     const float r = kept[0], z = kept[H], n = kept[2 * H], v = kept[3 * H];
-    const float d = s.dy.row(i)[j] + *dh;        // dh'
-    const float dn = d * (1 - z) * (1 - n * n);  // before tanh
-    const float dr = dn * v * r * (1 - r);       // before σ
+    const float d = s.dy.row(i)[j] + *dh;        // gradient of h'
+    const float dn = d * (1 - z) * (1 - n * n);  // gradient of n, before tanh
+    const float dr = dn * v * r * (1 - r);       // gradient of r, before σ
     const float dz = d * (h - n) * z * (1 - z);
     dx[0] = dr;
     dx[H] = dz;
@@ -197,8 +197,8 @@ struct GruResetGrad {
     float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j;
     U* du = s.du.row(i) + j;
     const float r = kept[0], z = kept[H], n = kept[2 * H];
-    const float d = s.dy.row(i)[j] + *dh;     // dh'
-    const float dr = back * h * r * (1 - r);  // before σ
+    const float d = s.dy.row(i)[j] + *dh;     // gradient of h'
+    const float dr = back * h * r * (1 - r);  // gradient of r, before σ
     const float dz = d * (h - n) * z * (1 - z);
     dx[0] = dr;
     dx[H] = dz;

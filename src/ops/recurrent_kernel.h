@@ -7,22 +7,23 @@
 
 namespace fovea::kernel {
 
-// The number of columns that a step stores for its gradient: i, f, g, o for an LSTM; r, z, n for
-// gru; r, z, n and U_n h + b_n for gru_after. An RNN needs only its states.
+// The number of columns of RecurrentStep::kept, which a step stores for its gradient: i, f, g, o
+// for an LSTM; r, z, n for gru; r, z, n and U_n h + b_n for gru_after. An RNN needs only its
+// states.
 inline int64_t kept_columns(Cell cell, int64_t H) {
   return cell == Cell::rnn ? 0 : cell == Cell::gru ? 3 * H : 4 * H;
 }
 
-// One time step of the n sentences that have a word: the first n rows of each matrix.
+// One time step for the n sentences that have a word: the first n rows of each matrix.
 template <class T>
 struct RecurrentStep {
   Matrix<const T> x;          // [n, gates · H]
   Matrix<const T> u;          // the recurrent product: U h
   const T* b_n;               // gru_after only
-  Matrix<T> h, c;             // states, states, updated in place; c only for an LSTM
-  Matrix<T> y;                // [n, width]: a copy of the new states
-  Matrix<T> kept;             // [n, kept_columns]
-  Matrix<bf16> rounded = {};  // on a GPU: a bf16 copy of the new h, or absent
+  Matrix<T> h, c;             // the states h and, for an LSTM, c; the step updates them
+  Matrix<T> y;                // [n, state_width]: receives a copy of the new states
+  Matrix<T> kept;             // [n, kept_columns]: receives values for the gradient
+  Matrix<bf16> rounded = {};  // GPU: receives the new h in bf16; may be absent
 };
 
 template <class T>
@@ -37,8 +38,8 @@ template <class T>
 void gru_after_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
 void gru_after_step(Cuda, const RecurrentStep<T>& s);
-// A step of gru has two parts. gru_reset() computes r and z from u = (U_r h, U_z h), and `reset` =
-// r ∘ h. gru_step() computes the rest from u = U_n (r ∘ h).
+// A step of gru has two kernels. gru_reset() reads u = (U_r h, U_z h), and computes r, z and
+// `reset` = r ∘ h. gru_step() reads u = U_n (r ∘ h) and computes the new state.
 template <class T>
 void gru_reset(Cpu, const RecurrentStep<T>& s, Matrix<T> reset);
 template <class T>
@@ -48,25 +49,26 @@ void gru_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
 void gru_step(Cuda, const RecurrentStep<T>& s);
 
-// The states before a step: the states of the neighbouring time step, and the start states of
-// sentences that begin at this step.
+// The states before a step: those of the neighbouring time step. If a sentence begins at this step,
+// its start state.
 template <class T>
 struct PreviousStates {
   Matrix<const T> states, start;
   constexpr const T* row(int64_t i) const { return i < states.rows ? states.row(i) : start.row(i); }
 };
 
-// The backward pass of one time step. On entry dh and dc are the gradients of the new states from
-// later steps. On return they are the gradients of the previous states, except for the part through
-// the recurrent product. U is the type of the operands of products; on a GPU it may be bf16.
+// The backward pass of one time step. On entry, dh and dc hold the gradients of the new states from
+// later steps. On return, they hold the gradients of the previous states, without the term that
+// flows through the recurrent product. U is the type of the operands of products; on a GPU it may
+// be bf16.
 template <class T, class U = T>
 struct RecurrentStepGrad {
   Matrix<const T> y, kept, dy;
   PreviousStates<T> before;
   Matrix<T> dh, dc;
   Matrix<T> dx;    // [n, gates · H]
-  Matrix<U> du;    // gradient of U h, if it differs from dx in value or type
-  Matrix<U> from;  // [n, H]: the previous h, the operand of U
+  Matrix<U> du;    // gradient of U h; used if it differs from dx in value or type
+  Matrix<U> from;  // receives [n, H]: the previous h, which U multiplied
 };
 
 template <class T>
@@ -81,8 +83,8 @@ template <class T>
 void gru_after_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T, class U>
 void gru_after_step_grad(Cuda, const RecurrentStepGrad<T, U>& s);
-// The backward pass of gru has two parts. gru_step_grad() sets du = d(U_n (r ∘ h)) and from = r ∘
-// h. gru_reset_grad() reads `dreset`, the gradient of r ∘ h through U_n, and sets du = d(U_r h, U_z
+// The backward pass of gru has two kernels. gru_step_grad() sets du = d(U_n (r ∘ h)) and from = r ∘
+// h. gru_reset_grad() reads `dreset`, the gradient of r ∘ h through U_n. It sets du = d(U_r h, U_z
 // h) and from = h.
 template <class T>
 void gru_step_grad(Cpu, const RecurrentStepGrad<T>& s);

@@ -18,7 +18,8 @@ void copy_rows(const Tensor& from, const Tensor& to, OutputMode fold) {
   });
 }
 
-// The backward pass of y = a Wᵀ for a and W; a and w are the operands of the product.
+// The backward pass of y = a Wᵀ, which sets the gradients of a and W. `a` and `w` are the operands
+// of the product.
 struct LinearBackward {
   std::shared_ptr<GradientSlot> to_a;
   Tensor W, a, w;

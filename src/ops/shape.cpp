@@ -11,8 +11,8 @@ struct Place {
   int64_t row, column;
 };
 
-// take() copies a block of `whole` to `part`; put() copies `part` to a block of `whole`. The block
-// starts at `place` and has the size of `part`.
+// take() copies a block of `whole` to `part`. put() copies `part` to a block of `whole`. The block
+// begins at row and column `place` and has the size of `part`.
 void take(const Tensor& whole, Place place, const Tensor& part, OutputMode fold) {
   run(whole, [&]<class T>(auto on, T) {
     const T* from = whole.data<T>() + place.row * whole.cols() + place.column;
@@ -39,7 +39,8 @@ Tensor part_of(const Tensor& x, Place place, int64_t row_count, int64_t column_c
   });
 }
 
-// A matrix of the given shape that consists of the parts. Part i begins at places[i].
+// A matrix of the given shape that consists of `parts`. Block i, parts[i], begins at row and column
+// places[i].
 Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<Place>& places) {
   Tensor y(std::move(shape), parts.front().type(), parts.front().device());
   std::vector<std::shared_ptr<GradientSlot>> slots;

@@ -15,7 +15,7 @@ void copy(Cpu, const BlockCopy<T>& c) {
 
 template <class T>
 void transpose(Cpu, Matrix<const T> x, Matrix<T> y, OutputMode fold) {
-  constexpr int64_t kTile = 16;  // columns at a time, so that their cache lines stay in the cache
+  constexpr int64_t kTile = 16;  // columns at a time, so that the cache lines of y stay cached
 #pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t first = 0; first < x.cols; first += kTile) {
     const int64_t end = std::min(first + kTile, x.cols);

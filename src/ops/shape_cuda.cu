@@ -14,8 +14,8 @@ constexpr int kThreads = 256, kEach = 4, kTile = 32, kTileRows = 8;
 __device__ float plus(float a, float b) { return a + b; }
 __device__ float4 plus(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 
-// A copy of a block of a matrix in words of one or four floats. All sizes and strides are counted
-// in words.
+// The copy of a block of a matrix, in words. A word is one or four floats. All sizes and strides
+// count words.
 template <class Word>
 struct WordCopy {
   const Word* from;
@@ -67,8 +67,8 @@ bool in_fours(const BlockCopy<float>& c) {
          (c.from_stride | c.to_stride | c.cols) % 4 == 0;
 }
 
-// Both reads (rows of x) and writes (rows of y) access full cache lines. The odd width of `tile`
-// puts the numbers of a column in different banks.
+// Transposes a tile through shared memory, so that reads (rows of x) and writes (rows of y) access
+// full cache lines. The odd width of `tile` puts the numbers of a column in different banks.
 __global__ void __launch_bounds__(kTile* kTileRows)
     transpose_tiles(Matrix<const float> x, unsigned tiles_across, Matrix<float> y,
                     OutputMode fold) {
@@ -96,7 +96,7 @@ template <class T>
 void copy(Cuda on, const BlockCopy<T>& what) {
   BlockCopy<float> c = what;
   if (c.rows <= 0 || c.cols <= 0) return;
-  if (c.rows == 1 || (c.from_stride == c.cols && c.to_stride == c.cols)) {  // without gaps
+  if (c.rows == 1 || (c.from_stride == c.cols && c.to_stride == c.cols)) {  // contiguous
     c.cols *= c.rows;
     c.rows = 1;
     c.from_stride = c.to_stride = c.cols;

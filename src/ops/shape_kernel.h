@@ -5,8 +5,8 @@
 
 namespace fovea::kernel {
 
-// A copy of a block: to[i · to_stride + j] = from[i · from_stride + j] for i < rows and j < cols.
-// OutputMode::add adds to `to` instead.
+// The copy of a block: to[i · to_stride + j] = from[i · from_stride + j] for i < rows and j < cols.
+// With OutputMode::add the block is added to `to`.
 template <class T>
 struct BlockCopy {
   const T* from;

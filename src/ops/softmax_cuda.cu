@@ -10,8 +10,8 @@ namespace {
 constexpr int kWarps = 4, kWideThreads = 256;
 
 // Attention rows are short (a sentence). So a warp processes one row, and each lane keeps up to
-// kEach columns in registers. Masked columns are −∞ in registers, so that they are 0 after exp.
-// `share` is the number of rows of x per row of `keep`.
+// kEach columns in registers. Masked columns are −∞ there, so that exp gives 0. `share` is the
+// number of consecutive rows of x that use the same row of `keep`.
 template <int kEach>
 __global__ void __launch_bounds__(kWarps* kWarp)
     softmax_rows(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     if (k * kWarp + lane < cols) out[k * kWarp + lane] = z[k] * scale;
 }
 
-// For longer rows: a block processes one row and reads it three times.
+// If rows are too long for a warp, a block processes one row and reads it three times.
 __global__ void __launch_bounds__(kWideThreads)
     softmax_wide(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
   const int64_t i = blockIdx.x;

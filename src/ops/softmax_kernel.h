@@ -5,8 +5,9 @@
 
 namespace fovea::kernel {
 
-// y = softmax(x), row by row, over the columns with `keep` not 0; y = 0 elsewhere. Each row of
-// `keep` serves x.rows / keep.rows consecutive rows of x. `keep` without data keeps all columns.
+// y = softmax(x), row by row. It is over the columns whose `keep` is not 0; y is 0 elsewhere. Each
+// row of `keep` applies to x.rows / keep.rows consecutive rows of x. If `keep` has no data, no
+// column is masked.
 template <class T>
 void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y);
 template <class T>

@@ -5,12 +5,12 @@
 namespace fovea {
 namespace {
 
-// The sizes of a TopK, and of the one buffer that holds it.
+// The sizes of the tensors of a TopK, and of the one buffer that holds all three.
 struct Sizes {
   int64_t rows, k;
   ElementType type;
 
-  int64_t numbers() const { return rows * (1 + k); }  // size of log_sum and values
+  int64_t numbers() const { return rows * (1 + k); }  // numbers in log_sum and values together
   std::size_t bytes() const {
     return static_cast<std::size_t>(numbers()) * bytes_of(type) +
            static_cast<std::size_t>(rows * k) * sizeof(int32_t);

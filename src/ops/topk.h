@@ -6,12 +6,12 @@
 
 namespace fovea {
 
-// The k largest entries of each row of scores, and log_sum, which turns scores into
-// log-probabilities.
+// The k largest entries of each row of scores. A score minus log_sum of its row is the
+// log-probability.
 struct TopK {
-  Tensor log_sum;  // [rows]: log Σ exp
+  Tensor log_sum;  // [rows]: log Σ exp of all scores of the row
   Tensor values;   // [rows, k], largest first
-  Tensor columns;  // [rows, k] i32; lower column first if values are equal; −1: no entry
+  Tensor columns;  // i32 [rows, k]; equal values: lower column first; −1: no entry
 };
 
 // The k largest entries of each row of x [rows, n]. k may exceed n.

@@ -9,7 +9,7 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kBlock = 128;  // columns per block, whose maximum is found first
+constexpr int64_t kBlock = 128;  // columns per block (Note [Top k by blocks])
 
 template <class T>
 struct Entry {
@@ -18,7 +18,7 @@ struct Entry {
 };
 
 // A list of the largest `capacity` entries that were offered, in descending order. Equal entries
-// must be offered in the order of their columns, and the list keeps that order.
+// must be offered in ascending order of their columns, and the list keeps that order.
 template <class T>
 class LargestEntries {
  public:
@@ -51,10 +51,11 @@ T sum_of_exp(const T* x, int64_t n, T top) {
 }
 
 // Note [Top k by blocks]
-// The k largest entries lie in the k blocks with the largest maxima (of equal maxima: the earlier
-// block). The reason: for an entry of any other block, all maxima of those k blocks are better,
-// that is larger, or equal and in an earlier column. So one pass finds the maxima, and then only k
-// blocks are searched. Entries below the smallest of these k maxima are skipped.
+// A row is divided into blocks of kBlock columns. The k largest entries lie in the k blocks with
+// the largest maxima (of equal maxima, the earlier block counts as larger). The reason: each of
+// these k blocks has an entry, its maximum, that precedes every entry of any other block. So one
+// pass finds the maximum of each block, and a second pass searches only k blocks. Entries below the
+// smallest of these k maxima are skipped.
 template <class T>
 void top_of_row(const T* x, int64_t cols, LargestEntries<T>& blocks, LargestEntries<T>& best) {
   blocks.clear();
@@ -66,7 +67,7 @@ void top_of_row(const T* x, int64_t cols, LargestEntries<T>& blocks, LargestEntr
   std::ranges::sort(blocks.entries(), {}, &Entry<T>::column);
   for (const Entry<T>& block : blocks.entries())
     for (int64_t j = block.column; j < std::min(block.column + kBlock, cols); ++j)
-      if (x[j] >= least) best.offer(x[j], j);  // false for NaN
+      if (x[j] >= least) best.offer(x[j], j);  // not offered if x[j] is NaN
 }
 
 }  // namespace

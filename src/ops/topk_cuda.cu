@@ -9,16 +9,17 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPool = 4 * kThreads;  // candidates in shared memory
+constexpr int kPool = 4 * kThreads;  // maximum number of candidates in shared memory
 constexpr float kLog2e = 1.44269504f;
 
-// The rank of an entry in its row. A larger value has a higher rank; of equal values, the lower
-// column has the higher rank. No two entries of a row have the same rank. NaN has rank 0.
+// The rank of an entry in its row: a number that is higher for better entries. A larger value has a
+// higher rank; of equal values, the lower column has the higher rank. No two entries of a row have
+// the same rank, except that NaN has rank 0.
 using Rank = unsigned long long;
 
 __device__ Rank rank_of(float value, int column) {
   if (value != value) return 0;
-  const uint32_t bits = __float_as_uint(value + 0.0f);  // −0 equals 0
+  const uint32_t bits = __float_as_uint(value + 0.0f);  // adding 0 turns −0 into 0
   const uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
   return Rank{rising} << 32 | (0xFFFFFFFFu - static_cast<uint32_t>(column));
 }
@@ -45,7 +46,7 @@ struct RunningSum {
 #pragma unroll
     for (int m = 0; m < kWide; ++m) sum += power_of_two((x.at[m] - top) * kLog2e);
   }
-  // The sum over all threads of the block.
+  // The RunningSum of the numbers of all threads of the block.
   __device__ RunningSum of_block() const {
     const float most = across_block(top, WarpMax{}, -FLT_MAX);
     return {most, across_block(sum * exp2f((top - most) * kLog2e), WarpSum{}, 0.0f)};
@@ -60,18 +61,18 @@ __device__ float largest_of(const Pack<kWide>& x) {
   return largest;
 }
 
-// A reader of one row for a block. The packs of the row go to the threads in turn. Each thread
-// starts kAhead loads before it uses the first pack.
+// A reader of one row for a block. A pack is kWide adjacent entries; pack p belongs to thread p mod
+// kThreads. Each thread starts kAhead loads before it uses the first pack.
 template <int kWide, int kAhead>
 struct RowReader {
-  static constexpr int kTurn = kThreads * kWide;  // columns per turn of all threads
+  static constexpr int kTurn = kThreads * kWide;  // columns per turn: a pack per thread
   const float* x;
   int cols;
 
   __device__ int turns() const { return (cols + kTurn - 1) / kTurn; }
   __device__ static int owner(int column) { return column / kWide % kThreads; }
 
-  // Calls body(pack, its first column) for the packs of this thread.
+  // Calls body(pack, its first column) for each pack of this thread.
   template <class Body>
   __device__ void each_own(Body body) const {
     for (int first = static_cast<int>(threadIdx.x) * kWide; first < cols; first += kAhead * kTurn) {
@@ -85,7 +86,7 @@ struct RowReader {
     }
   }
 
-  // The highest rank below `limit` among the entries of this thread.
+  // The highest rank below `limit` among this thread's entries. Also adds the entries to `running`.
   __device__ Rank own_best(Rank limit, RunningSum& running) const {
     float best = -INFINITY;
     int column = -1;
@@ -94,7 +95,7 @@ struct RowReader {
       running.add(values, largest);
       if (column >= 0 && !(largest > best)) return;
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) {  // columns ascend: the first of equal values is kept
+      for (int m = 0; m < kWide; ++m) {  // columns ascend, so the first of equal values is kept
         const float value = values.at[m];
         if (column >= 0 ? !(value > best) : value != value) continue;
         if (rank_of(value, at + m) >= limit) continue;
@@ -105,7 +106,8 @@ struct RowReader {
     return column < 0 ? 0 : rank_of(best, column);
   }
 
-  // The rank of entry `number` of thread `owner`; 0 if there is no such entry.
+  // The rank of the entry with index `number` among the entries of thread `owner`; 0 if there is no
+  // such entry.
   __device__ Rank of_owner(int owner, int number) const {
     const int column = number / kWide * kTurn + owner * kWide + number % kWide;
     return column < cols ? rank_of(x[column], column) : 0;
@@ -129,7 +131,8 @@ __device__ void sort(Rank* pool, int count) {
   __syncthreads();
 }
 
-// Sorts `count` candidates, padded with rank 0 to a power of two that is at least `at_least`.
+// Sorts the first `count` ranks in descending order. For this, pads them with rank 0 to a power of
+// two that is at least `at_least`.
 __device__ void sort_up_to(Rank* pool, int count, int at_least) {
   int size = 1;
   while (size < count || size < at_least) size *= 2;
@@ -138,19 +141,19 @@ __device__ void sort_up_to(Rank* pool, int count, int at_least) {
 }
 
 // Note [Top k by owners]
-// Each of 256 threads finds its best entry, in one pass over its packs of the row. Consider the k
-// threads with the highest best entries. The k best entries of the row all belong to them, and none
-// ranks below the lowest of these k best entries. So only the entries of these threads are read
-// again, and few of them are candidates. The order of the candidates does not matter, because they
-// are sorted.
+// Each of 256 threads finds its best entry, in one pass over its packs of the row. The owners are
+// the k threads with the highest best entries. The k best entries of the row all belong to owners,
+// and each of them ranks at least as high as the lowest best entry of an owner. So only the entries
+// of the owners are read again, and few of them are candidates. The order in which threads store
+// candidates does not matter, because the candidates are sorted.
 struct Workspace {
   Rank pool[kPool];
   int owners[kThreads];
   int count;
 };
 
-// pool[0 … wanted) become the highest ranks below `limit`, 0 if there are no more. REQUIRES: the
-// pool holds the sorted best entries of all threads.
+// Sets pool[0 … wanted) to the highest ranks below `limit`, and to 0 if there are no more.
+// REQUIRES: the pool holds the best rank of each thread, sorted.
 template <int kWide, int kAhead>
 __device__ void select(const RowReader<kWide, kAhead>& row, Rank limit, int wanted, Workspace& w) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -164,7 +167,7 @@ __device__ void select(const RowReader<kWide, kAhead>& row, Rank limit, int want
   const auto candidate = [&](int t) {
     return t < total ? row.of_owner(w.owners[t / each], t % each) : 0;
   };
-  if (total <= kPool) {  // all loads are in flight together
+  if (total <= kPool) {  // all candidates fit: all their loads are in flight together
     Rank ranks[kPool / kThreads];
 #pragma unroll
     for (int i = 0; i < kPool / kThreads; ++i) ranks[i] = candidate(i * kThreads + thread);
@@ -189,9 +192,9 @@ __device__ void select(const RowReader<kWide, kAhead>& row, Rank limit, int want
   sort_up_to(w.pool, w.count, wanted);
 }
 
-// With many rows, the number of resident blocks matters, because in each round all blocks first
-// read and then sort. So there are 8 blocks per multiprocessor, which prefetch little. With few
-// rows, latency matters, so there are 2 blocks per multiprocessor, which prefetch more.
+// If there are many rows, throughput matters: each block first reads and then sorts, so many blocks
+// should run at a time. So 8 blocks share a multiprocessor, and each prefetches little. If there
+// are few rows, latency matters: 2 blocks share a multiprocessor, and each prefetches more.
 constexpr int kManyRows = 264;
 template <int kWide, int kAhead>
 __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
@@ -202,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
   const RowReader<kWide, kAhead> row{x.row(i), static_cast<int>(x.cols)};
   const int k = static_cast<int>(values.cols), thread = static_cast<int>(threadIdx.x);
   Rank limit = ~Rank{0};
-  for (int done = 0; done < k; done += kThreads) {  // more than one pass only for a large k
+  for (int done = 0; done < k; done += kThreads) {  // more than one pass only if k exceeds kThreads
     const int wanted = min(k - done, kThreads);
     RunningSum running;
     w.pool[thread] = row.own_best(limit, running);

@@ -6,20 +6,20 @@
 #include <cstdint>
 
 // Functions of one number that the compiler can vectorise: they have no branches and no calls. The
-// versions for double call the standard library, so that checks in double do not depend on
-// approximations. The versions for float are constexpr because CUDA kernels may call constexpr
+// versions for double call the standard library, so that tests in double do not depend on
+// approximations. The versions for float are constexpr, because CUDA kernels may call constexpr
 // functions.
 namespace fovea::math {
 
 inline double exp(double x) { return std::exp(x); }
 
-// Computes 2^n e^r with |r| ≤ ln 2 / 2. e^r is the minimax polynomial of degree 6 that begins with
-// 1 + r (relative error below 2e-7). For x below −87.3 the result is about the smallest normal
-// number.
+// Computes eˣ as 2^n e^r with |r| ≤ ln 2 / 2. e^r is the minimax polynomial of degree 6 that begins
+// with 1 + r (relative error below 2e-7). If x is below −87.3, the result is about the smallest
+// normal number.
 constexpr float exp(float x) {
-  x = x < -87.3f ? -87.3f : x;  // written so that NaN stays NaN
+  x = x < -87.3f ? -87.3f : x;  // a comparison that keeps NaN
   x = x > 88.3f ? 88.3f : x;
-  const float shift = 12582912.0f + 127.0f;  // 1.5 · 2^23 + 127: a sum with it ends in n + 127
+  const float shift = 12582912.0f + 127.0f;  // adding it to x / ln 2 leaves n + 127 in the low bits
   const float sum = x * 1.44269504088896341f + shift, n = sum - shift;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.3814540580e-3f;
@@ -42,7 +42,7 @@ constexpr T sigmoid(T x) {
 
 inline double erf(double x) { return std::erf(x); }
 
-// Abramowitz and Stegun 7.1.26: absolute error below 2e-7.
+// erf by Abramowitz and Stegun 7.1.26: absolute error below 2e-7.
 constexpr float erf(float x) {
   const float a = std::abs(x), t = 1.0f / (1.0f + 0.3275911f * a);
   float p = 1.061405429f;

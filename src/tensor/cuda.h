@@ -6,17 +6,20 @@
 
 namespace fovea {
 
-// The one stream of a device. All work on the device runs in it, in the order of the calls.
+// The only stream (queue of work) of a device. All work on the device runs in it, in the order of
+// the calls.
 cudaStream_t stream(Cuda device);
 
-// Throws Error(ExitCode::memory) if memory is exhausted and Error(ExitCode::unexpected) for other
-// errors. `what` names the operation in the message.
+// If `result` is an error, throws it: Error(ExitCode::memory) if memory is exhausted, otherwise
+// Error(ExitCode::unexpected). `what` names the operation in the message.
 void check_cuda(cudaError_t result, const char* what);
-void check_launch(const char* kernel);  // throws if the last launch failed
+void check_launch(const char* kernel);  // throws if the last launch of a kernel failed
 
-// Whether this thread captures a graph. The device then records work and does not run it.
+// Whether this thread captures a graph (tensor/graph.h). During a capture, the device records work
+// and does not run it.
 bool capturing();
-// Ends the capture. An operation that a replay could not repeat calls this function.
+// If a replay of the graph could not repeat an operation, the operation calls this function. It
+// ends the capture.
 void refuse_while_capturing();
 
 }  // namespace fovea

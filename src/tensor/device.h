@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// A device is a tag type; overload resolution selects the version of a kernel by this type. In a
-// build without CUDA the variant has no Cuda, so no code refers to CUDA kernels. Therefore there
-// are no stubs and no other #ifdef.
+// A device is a tag type: overload resolution selects the version of a kernel by this type. In a
+// build without CUDA, the variant Device has no type Cuda, so no code refers to CUDA kernels.
+// Therefore there are no stubs and no other #ifdef.
 struct Cpu {
   static constexpr const char* kName = "cpu";
   friend bool operator==(Cpu, Cpu) = default;
@@ -28,10 +28,12 @@ using Device = std::variant<Cpu>;
 
 // The devices that this program supports: "cpu", and "cuda" in a build with CUDA.
 std::vector<std::string> device_names();
-// Throws ExitCode::usage if this program was built without the device, or if the machine has none.
+// Returns the device of this name. Throws ExitCode::usage if this program was built without it or
+// the machine has none.
 Device device_named(const std::string& name);
 
-// A description such as "NVIDIA H200, 140 GiB". Throws ExitCode::usage if the machine has none.
+// A description such as "NVIDIA H200, 140 GiB". Throws ExitCode::usage if the machine has no such
+// device.
 std::string describe(Cpu);
 std::string describe(Cuda device);
 

@@ -3,8 +3,8 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kCapacity = 4 << 20;  // in numbers; larger batches gain nothing from graphs
-constexpr size_t kAlignedNumbers = 64;  // windows begin at multiples of this number
+constexpr int64_t kCapacity = 4 << 20;  // in integers; larger batches gain nothing from graphs
+constexpr size_t kAlignedNumbers = 64;  // a window begins at a multiple of this number of integers
 
 thread_local BatchInputs* active = nullptr;
 

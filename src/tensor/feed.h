@@ -8,16 +8,17 @@
 
 namespace fovea {
 
-// The word ids, offsets and other integers that a step reads from its batch. Their addresses depend
-// only on the sizes. A graph that was captured for one batch therefore reads the numbers of the
-// next batch when it is replayed. One copy sends all numbers to the device.
+// The integers that a step reads from its batch, such as word ids and offsets. Their addresses
+// depend only on their numbers of elements. So a graph that was captured for one batch can be
+// replayed for the next batch: it then reads the integers of that batch. One copy sends all
+// integers to the device.
 class BatchInputs {
  public:
   explicit BatchInputs(Device device);
 
-  // While a Scope exists on this thread, Tensor::of() of integers on this device returns a window
-  // on the memory of the BatchInputs. The windows have their numbers only after send(). The
-  // constructor of Scope discards the earlier numbers.
+  // While a Scope exists on this thread, Tensor::of() of integers on this device returns a window,
+  // that is, a tensor in the memory of the BatchInputs. The integers are in the windows only after
+  // send(). The constructor of Scope discards all earlier integers.
   class Scope {
    public:
     explicit Scope(BatchInputs& feed);
@@ -30,13 +31,13 @@ class BatchInputs {
   };
 
   void send() const;
-  const std::vector<int64_t>& sizes() const { return sizes_; }  // of the windows
+  const std::vector<int64_t>& sizes() const { return sizes_; }  // elements per window
   bool overflowed() const {
     return overflowed_;
-  }  // true: some numbers did not fit and have their own tensors
+  }  // true: some integers did not fit and have tensors of their own
 
-  // For Tensor::of(): a window with these numbers. Returns an absent tensor if there is no Scope
-  // for the device, or if the numbers do not fit.
+  // For Tensor::of(): returns a window for these values. If there is no Scope for the device or the
+  // values do not fit, returns an absent tensor.
   static Tensor window_with(std::span<const int32_t> values, Device device);
 
  private:

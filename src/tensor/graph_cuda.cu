@@ -11,7 +11,7 @@ thread_local bool recording = false;
 
 struct NotCapturable : std::exception {};
 
-// A capture of the stream. The destructor ends it, also if the work throws.
+// A capture of the stream. The destructor ends the capture, even if the work throws.
 struct Capture {
   cudaStream_t of;
   cudaGraph_t made = nullptr;
@@ -23,7 +23,7 @@ struct Capture {
   ~Capture() {
     end();
     if (made) cudaGraphDestroy(made);
-    cudaGetLastError();  // clears the error of a cancelled capture
+    cudaGetLastError();  // otherwise the next launch would report the cancelled capture
   }
   cudaError_t end() {
     if (!recording) return cudaSuccess;
@@ -53,7 +53,7 @@ std::shared_ptr<void> capture(Cuda on, const std::function<void()>& work) {
     return {made, [](void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }};
   } catch (const NotCapturable&) {
     return nullptr;
-  } catch (const Error&) {  // no work has run; the caller gets the error when it runs the work
+  } catch (const Error&) {  // nothing has run; without a graph, the caller runs the work itself
     return nullptr;
   }
 }

@@ -4,7 +4,8 @@
 
 namespace fovea {
 
-// A kernel's view of a tensor: the last axis as columns, all other axes as rows.
+// A kernel's view of a tensor as a matrix: the last axis gives the columns, all other axes give the
+// rows.
 template <class T>
 struct Matrix {
   T* data = nullptr;
@@ -15,11 +16,11 @@ struct Matrix {
   constexpr operator Matrix<const T>() const { return {data, rows, cols}; }
 };
 
-// Minimum number of elements for which a kernel uses several threads. For fewer elements, waking
-// the threads would take longer than the work.
+// If a kernel has fewer elements, it uses one thread, because waking other threads would take
+// longer than the work.
 inline constexpr int64_t kWorthThreads = 1 << 14;
 
-// Whether a kernel overwrites its output or adds to it. Gradients use both modes.
+// Whether a kernel overwrites its output (set) or adds to it (add). Gradients use both modes.
 enum class OutputMode { set, add };
 
 template <class T>
@@ -27,8 +28,8 @@ constexpr void fold_into(T& to, OutputMode fold, T value) {
   to = fold == OutputMode::add ? to + value : value;
 }
 
-// to[j] = value(j) or to[j] += value(j) for j < n. REQUIRES: value() reads no memory that overlaps
-// `to`. The branch is outside the loops, so the compiler can vectorise both loops.
+// Sets to[j] = value(j) or to[j] += value(j) for j < n. REQUIRES: value() reads no memory that
+// overlaps `to`. The branch is outside the loops, so the compiler can vectorise both loops.
 template <class T, class Value>
 void fold_row(T* to, int64_t n, OutputMode fold, Value value) {
   if (fold == OutputMode::add) {

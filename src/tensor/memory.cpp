@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Memory that must stay available for libraries outside the arena.
+// Bytes of system memory that must stay free for libraries, which do not use the arena.
 constexpr std::size_t kSpare = std::size_t{64} << 20;
 std::atomic<std::size_t> limit_of_host{0};
 
@@ -26,8 +26,9 @@ void* map(void* wanted, std::size_t bytes) {
   return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Maps memory that ends at `above` if that range is free, so that both blocks can be joined.
-// Otherwise maps memory at any address that begins a huge page.
+// Maps memory. If the range that ends at `above` is free, maps that range, so that the new block
+// and the block at `above` can be joined. Otherwise maps memory at any address that begins a huge
+// page.
 void* map_below(std::byte* above, std::size_t bytes) {
   if (const auto end = reinterpret_cast<std::uintptr_t>(above); end > bytes) {
     void* const below = map(reinterpret_cast<void*>(end - bytes), bytes);
@@ -64,7 +65,7 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
 
 }  // namespace
 
-// Never destroyed: tensors in static storage may outlive any static arena.
+// The arena is never destroyed, because tensors in static storage may outlive any static object.
 Arena& arena(Cpu) {
   static Arena* const host = new Arena(kChunk, more_from_system, give_to_system);
   return *host;
@@ -78,7 +79,7 @@ void give_up(std::byte* start, std::size_t bytes) {
   if (end <= first) return;
   auto* const pages = reinterpret_cast<void*>(first);
   madvise(pages, end - first,
-          MADV_NOHUGEPAGE);  // otherwise the next access allocates a huge page again
+          MADV_NOHUGEPAGE);  // otherwise the next access would get a huge page again
   madvise(pages, end - first, MADV_DONTNEED);
 }
 
@@ -99,7 +100,7 @@ void download(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
 
 void limit(Cpu, std::size_t bytes) { limit_of_host = bytes; }
 std::size_t at_most(Cpu) { return limit_of_host; }
-void finish(Cpu) {}  // all work on the host is synchronous
+void finish(Cpu) {}  // nothing to wait for: work on the host is synchronous
 MemoryUse use(Cpu on) { return arena(on).use(); }
 
 void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {

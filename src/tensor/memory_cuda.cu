@@ -15,8 +15,8 @@ constexpr std::size_t kChunk = std::size_t{64} << 20;
 constexpr std::size_t kStaging = std::size_t{16} << 20;
 constexpr int kThreads = 256;
 
-// Pinned host memory. The bytes of uploads stay here until the device has copied them, while the
-// host continues.
+// Pinned host memory for uploads. The bytes of an upload stay here until the device has copied
+// them, and the host continues meanwhile.
 struct StagingBuffer {
   std::byte* start = nullptr;
   std::size_t used = 0;
@@ -26,8 +26,8 @@ struct StagingBuffer {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cannot create a stream");
     check_cuda(cudaMallocHost(&start, kStaging), "cannot allocate pinned memory");
   }
-  // Returns `bytes` free bytes. If there is no space, waits until the device has copied all earlier
-  // bytes.
+  // Returns `bytes` bytes of free space. If there is too little space, waits until the device has
+  // copied all earlier bytes.
   std::byte* reserve(std::size_t bytes) {
     if (used + bytes > kStaging) {
       check_cuda(cudaStreamSynchronize(stream), "cannot wait for the device");
@@ -39,7 +39,7 @@ struct StagingBuffer {
   }
 };
 
-// Never destroyed, because tensors in static storage may outlive a static object.
+// The buffer is never destroyed, because tensors in static storage may outlive a static object.
 StagingBuffer& staging(Cuda on) {
   check_cuda(cudaSetDevice(on.index), "cannot select the device");
   static StagingBuffer* const only = new StagingBuffer;
@@ -51,8 +51,8 @@ constexpr std::size_t kReservedForDrivers = std::size_t{512} << 20;
 constexpr int kMinCapability = 8;  // major compute capability that the kernels need
 std::atomic<std::size_t> limit_of_device{0}, taken_of_device{0};
 
-// REQUIRES of the arena: Blocks::apart, because a copy must not cross from one allocation into
-// another.
+// Allocates a block for the arena. Its arena must use Blocks::apart, because a copy must not cross
+// from one allocation of CUDA into another.
 std::byte* allocate_on_device(std::size_t bytes, const MemoryUse&) {
   const std::size_t limit = limit_of_device, taken = taken_of_device;
   check(limit == 0 || taken + bytes <= limit, ExitCode::memory, "out of GPU memory: another ",
@@ -61,7 +61,7 @@ std::byte* allocate_on_device(std::size_t bytes, const MemoryUse&) {
   void* start = nullptr;
   const cudaError_t result = cudaMalloc(&start, bytes);
   if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // otherwise the next launch would report it again
+    cudaGetLastError();  // otherwise the next launch would report this error again
     fail(ExitCode::memory, "out of GPU memory: cannot allocate another ", bytes >> 20,
          " MiB with the ", taken >> 20, " MiB in use; ", kNeedsLess);
   }
@@ -70,7 +70,7 @@ std::byte* allocate_on_device(std::size_t bytes, const MemoryUse&) {
   return static_cast<std::byte*>(start);
 }
 
-// Waits for all work of the device.
+// Returns a block of the arena. cudaFree() waits for all work of the device.
 void free_on_device(std::byte* start, std::size_t bytes) {
   check_cuda(cudaFree(start), "cannot free memory");
   taken_of_device -= bytes;
@@ -82,9 +82,9 @@ __global__ void fill_all(uint32_t* to, std::size_t count, uint32_t word) {
     to[i] = word;
 }
 
-constexpr int kWords = 4;  // words per thread, which reads all of them before it writes
+constexpr int kWords = 4;  // words per thread; a thread reads all of them before it writes
 
-// The copies that one launch makes.
+// The copies that one launch makes, at most kMost.
 struct CopyBatch {
   static constexpr std::size_t kMost = 64;
   ByteCopy at[kMost];
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads) copy_batch(const __grid_constant__ C
     if (first + k * kThreads < count) to[first + k * kThreads] = word[k];
 }
 
-// Returns the largest of 16, 4 and 1 of which all addresses and lengths are multiples.
+// Returns the largest of 16, 4 and 1 that divides all addresses and lengths.
 std::size_t word_size_of(std::span<const ByteCopy> moves) {
   std::uintptr_t bits = sizeof(uint4);
   for (const ByteCopy& m : moves)
@@ -123,7 +123,7 @@ cudaStream_t stream(Cuda device) { return staging(device).stream; }
 void check_cuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   const bool memory = result == cudaErrorMemoryAllocation;
-  if (memory) cudaGetLastError();  // otherwise the next launch would report it again
+  if (memory) cudaGetLastError();  // otherwise the next launch would report this error again
   fail(memory ? ExitCode::memory : ExitCode::unexpected, "CUDA: ", what, ": ",
        cudaGetErrorString(result), memory ? "; " : "", memory ? kNeedsLess : "");
 }
@@ -149,7 +149,7 @@ namespace {
 
 struct Arenas {
   Arena regular{kChunk, allocate_on_device, free_on_device, Arena::Blocks::apart};
-  // This arena keeps its addresses valid until forget_graphs().
+  // This arena has no `less`, so its addresses stay valid until forget_graphs().
   Arena of_graphs{kChunk, allocate_on_device, nullptr, Arena::Blocks::apart};
 };
 Arenas& arenas(Cuda on) {

@@ -8,7 +8,7 @@
 
 namespace fovea::kernel {
 
-// kWide neighbouring numbers of a row, which one instruction reads or writes.
+// kWide adjacent numbers of a row. One instruction reads or writes a pack.
 template <int kWide>
 struct alignas(kWide * sizeof(float)) Pack {
   float at[kWide];
@@ -59,7 +59,7 @@ __device__ void store(bf16* to, const Pack<kWide>& pack) {
   }
 }
 
-// Stores a pack at `to`, or adds it to the numbers there.
+// Stores a pack at `to` or, for OutputMode::add, adds it to the numbers there.
 template <int kWide, class T>
 __device__ void fold_pack(T* to, OutputMode fold, Pack<kWide> pack) {
   if (fold == OutputMode::add) {
@@ -70,7 +70,8 @@ __device__ void fold_pack(T* to, OutputMode fold, Pack<kWide> pack) {
   store(to, pack);
 }
 
-// Whether all these addresses are aligned for packs of kWide. A null pointer is aligned, too.
+// Whether all these addresses are aligned for packs of kWide numbers. A null pointer counts as
+// aligned.
 template <int kWide, class... T>
 bool at_packs(const T*... places) {
   return (... && (reinterpret_cast<std::uintptr_t>(places) % (kWide * sizeof(T)) == 0));

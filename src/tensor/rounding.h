@@ -8,13 +8,13 @@
 namespace fovea {
 
 // Note [Rounding]
-// The size of a result does not show how large its rounding error is: if large terms cancel, the
-// result is small, but its rounding error is not. An experiment measures the error. While a
+// The size of a result does not show how large its rounding error is. If large terms cancel, the
+// result is small, but its rounding error is not. So an experiment measures the error. While a
 // RoundingNoise exists, every number that an operation computes changes at random by ±`unit` times
-// its size. The same applies to gradients after each addition. The change of a final result in
-// double precision then equals the effect of one rounding with that unit after each operation.
+// its size. A gradient also changes after each addition to it. In double precision, the change of a
+// final result then shows the effect of one rounding with this unit after each operation.
 //
-// Adds rounding noise to the operations of this thread until the object is destroyed.
+// While the object exists, adds rounding noise to the results of operations on this thread.
 class RoundingNoise {
  public:
   RoundingNoise(double unit, uint64_t seed);

@@ -9,11 +9,11 @@
 namespace fovea {
 namespace {
 thread_local Tape* live_tape = nullptr;
-// Functions that backward() runs at its end.
+// If backward() runs on this thread, the functions that it calls at its end, otherwise null.
 thread_local std::vector<std::function<void()>>* end_of_backward = nullptr;
 thread_local GradientMutation* live_mutation = nullptr;
 
-// Returns the values of a contribution after the mutation.
+// Returns the values of a contribution to a gradient after the mutation.
 std::vector<double> apply_mutation(GradientMutation& mutation, std::vector<double> values,
                                    int64_t cols) {
   const auto before = values;
@@ -27,7 +27,7 @@ std::vector<double> apply_mutation(GradientMutation& mutation, std::vector<doubl
     case GradientMutation::Kind::scaled:
       for (double& v : values) v *= mutation.by;
       break;
-    case GradientMutation::Kind::masked:  // treats the last row as padding
+    case GradientMutation::Kind::masked:  // sets the last row to 0, as if it were padding
       std::fill(values.end() - cols, values.end(), 0.0);
       break;
     case GradientMutation::Kind::one: {  // adds the root mean square of all to the middle one
@@ -70,7 +70,7 @@ void GradientSlot::gather(const std::function<void(const Tensor& dx, OutputMode 
 }
 
 void GradientSlot::at_last(std::function<void()> last) {
-  if (last_.empty())  // completes the slot even if no pull reads it
+  if (last_.empty())  // so that complete() runs even if no pull reads this gradient
     Tape::at_the_end([slot = shared_from_this()] { slot->complete(); });
   last_.push_back(std::move(last));
 }
@@ -107,7 +107,7 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!result.needs_grad()) return;
-  struct EndOfBackward {  // resets the pointer even if a pull throws
+  struct EndOfBackward {  // resets end_of_backward even if a pull throws
     explicit EndOfBackward(std::vector<std::function<void()>>& last) { end_of_backward = &last; }
     ~EndOfBackward() { end_of_backward = nullptr; }
   } const run(last_);

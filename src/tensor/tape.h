@@ -8,14 +8,14 @@
 
 namespace fovea {
 
-// The object in which the contributions to a tensor's gradient are summed. The functions that
-// compute a contribution are called pulls. A slot does not keep the tensor's values alive: if no
-// pull needs these values, their memory is free immediately.
+// The gradient of one tensor. Several operations may contribute to it, and the slot sums their
+// contributions. A pull is the function of an operation that computes its contributions. A slot
+// does not keep the tensor's values alive: if no pull needs them, their memory is free immediately.
 class GradientSlot : public std::enable_shared_from_this<GradientSlot> {
  public:
   GradientSlot(Shape shape, ElementType type, Device device)
       : shape_(std::move(shape)), type_(type), device_(device) {}
-  explicit GradientSlot(Tensor bound)  // for a parameter: every contribution is added
+  explicit GradientSlot(Tensor bound)  // for a parameter: contributions are added to `bound`
       : shape_(bound.shape()), type_(bound.type()), device_(bound.device()), value_(bound),
         bound_(true) {}
 
@@ -26,12 +26,12 @@ class GradientSlot : public std::enable_shared_from_this<GradientSlot> {
     if (!bound_) value_ = {};
   }
 
-  // Calls write(dx, fold). `fold` says whether `write` must set dx or, after an earlier
-  // contribution, add to it.
+  // Adds a contribution by a call of write(dx, fold). If it is the first, `fold` says that `write`
+  // must set dx, otherwise that `write` must add to dx.
   void gather(const std::function<void(const Tensor& dx, OutputMode fold)>& write);
 
   // A pull calls this function. `last` runs after all pulls that contribute to this slot, and adds
-  // its own contribution.
+  // a contribution, too.
   void at_last(std::function<void()> last);
   void complete();  // runs the functions of at_last()
 
@@ -54,14 +54,14 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // Adds the gradient of seed · loss to the slot of every tensor on which the loss depends. The
-  // loss has one element. With a tensor as seed, the gradient is that of the sum of all elements of
-  // seed × result.
+  // Computes gradients: adds the gradient of seed · loss to the slot of every tensor on which the
+  // loss depends. The loss has one element. If the seed is a tensor, the gradient is that of the
+  // sum of all elements of seed × result.
   void backward(const Tensor& loss, double seed = 1);
   void backward(const Tensor& result, const Tensor& seed);
 
   static bool live();
-  // A pull calls this function. `last` runs at the end of backward().
+  // A pull calls this function. backward() calls `last` at its end.
   static void at_the_end(std::function<void()> last);
 
  private:
@@ -76,12 +76,12 @@ class Tape {
 };
 
 // Returns `result`. If a tape exists and an input needs a gradient, backward() later calls `pull`
-// with the gradient of `result`. `pull` must add the contribution to the slot of each input and
-// skip inputs without a slot.
+// with the gradient of `result`. `pull` must then contribute to the gradient slot of each input; it
+// skips inputs without a slot.
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor& grad)> pull);
 
-// Calls slot->gather() if there is a slot.
+// Calls slot->gather(write) if there is a slot.
 inline void gather(const std::shared_ptr<GradientSlot>& slot,
                    const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
   if (slot) slot->gather(write);
@@ -89,8 +89,8 @@ inline void gather(const std::shared_ptr<GradientSlot>& slot,
 
 // Note [Mutants]
 // A gradient check proves something only if it fails on a wrong gradient. While a GradientMutation
-// exists, it changes the n-th contribution to any slot in the given way. Tests count how many of
-// all such mutants their checks detect.
+// exists, it changes the n-th contribution to any slot as its kind says. A mutant is one such
+// change. Tests count how many of all mutants their checks detect.
 struct GradientMutation {
   enum class Kind { sign, missing, scaled, masked, one };
   GradientMutation(Kind kind, int64_t at, double by = 1.01);
@@ -101,8 +101,8 @@ struct GradientMutation {
   Kind kind;
   int64_t at;
   double by;          // the factor of Kind::scaled
-  int64_t seen = 0;   // number of contributions so far
-  bool done = false;  // the n-th contribution was changed
+  int64_t seen = 0;   // number of contributions so far, to all slots
+  bool done = false;  // whether the n-th contribution has been changed
 };
 
 }  // namespace fovea

@@ -107,8 +107,8 @@ Tensor Tensor::make_rounded() const {
 
 namespace {
 
-// widen() converts the elements of `bytes`, which have type T, to double. narrow() does the
-// reverse.
+// widen() converts elements of type T in `bytes` to double. narrow() converts double to elements of
+// type T.
 template <class T>
 void widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
   const T* const from = reinterpret_cast<const T*>(bytes.data());

@@ -29,13 +29,12 @@ struct Shape : std::vector<int64_t> {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-// A number in bfloat16: the upper 16 bits of a float. Matrix products can read their inputs in this
-// form.
+// A number in bfloat16: the upper 16 bits of a float. Matrix products can read inputs of this type.
 struct bf16 {
   uint16_t bits;
 };
 
-// The type in which kernels sum numbers of type T.
+// The type in which kernels sum numbers of type T: float for bf16, otherwise T.
 template <class T>
 using SumType = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
 
@@ -45,8 +44,8 @@ constexpr bf16 to_bf16(float value) {
   return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// The element type of a tensor. f64 is for gradient checks and goldens, bf16 for inputs of products
-// and, on a GPU, for activations between them, i32 for word ids and offsets.
+// The element type of a tensor. f64 is for gradient checks and reference values; i32 is for word
+// ids and offsets. bf16 is for inputs of products and, on a GPU, for activations between products.
 enum class ElementType : uint8_t { f32, f64, bf16, i32 };
 std::size_t bytes_of(ElementType type);
 
@@ -60,13 +59,13 @@ constexpr ElementType type_of() {
 
 class GradientSlot;
 
-// A handle to a dense row-major array on one device and to the slot of its gradient. Copies share
-// both. The shape of a Tensor never changes.
+// A handle to a dense row-major array on one device and to the slot of its gradient (tape.h).
+// Copies share array and slot. The shape of a Tensor never changes.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(Shape shape, ElementType type, Device device = Cpu{});  // values are not set
-  // A window on an existing buffer, which begins `offset` elements after its start.
+  // A tensor in an existing buffer. It begins `offset` elements after the start of the buffer.
   Tensor(Shape shape, ElementType type, Device device, Buffer buffer, int64_t offset);
 
   static Tensor zeros(Shape shape, ElementType type, Device device = Cpu{});
@@ -87,12 +86,12 @@ class Tensor {
   ElementType type() const { return array_->type; }
   Device device() const { return array_->device; }
 
-  // REQUIRES: T is the tensor's type. An absent tensor gives an empty matrix.
+  // A kernel's view. REQUIRES: T is the tensor's type. An absent tensor gives an empty matrix.
   template <class T>
   T* data() const {
     assert(!array_ || type() == type_of<T>());
     if (!array_) return nullptr;
-    // Atomic, because another thread may discard the values at the same time.
+    // An atomic load, because another thread may discard the values at the same time.
     return reinterpret_cast<T*>(std::atomic_ref(array_->start).load(std::memory_order_relaxed));
   }
   template <class T>
@@ -107,8 +106,8 @@ class Tensor {
 
   // The same memory with another shape, without a gradient (reshape() has a gradient).
   Tensor view(Shape shape) const;
-  // The indices first … first + count − 1 of the first axis: a window on the same memory, without a
-  // gradient.
+  // The entries first … first + count − 1 of the first axis, as a tensor in the same memory,
+  // without a gradient.
   Tensor window(int64_t first, int64_t count) const;
 
   std::vector<double> values() const;  // a copy on the host
@@ -120,18 +119,18 @@ class Tensor {
   void assign_bytes(std::span<const std::byte> bytes) const;  // in the order and type of memory
   std::span<const std::byte> bytes() const;                   // REQUIRES: the tensor is on the host
 
-  // A copy in bf16 for products. Absent unless the kernel that computed the tensor also wrote this
-  // copy to make_rounded().
+  // A copy of this tensor in bf16, for products. It exists only if the kernel that computed this
+  // tensor wrote the copy to make_rounded(); otherwise the result is absent.
   Tensor rounded() const;
   Tensor make_rounded() const;  // allocates the memory of rounded()
 
-  // Whether this tensor is a parameter (its slot is bound to the store's gradient).
+  // Whether this tensor is a parameter, whose gradient the parameter store holds.
   bool is_parameter() const { return array_ && array_->parameter; }
   void mark_parameter() const { array_->parameter = true; }  // this is a copy of a parameter
-  void mark_parameter(const Tensor& store) const;            // this is a part of `store`
-  Tensor whole() const;  // the flat tensor that a parameter is part of, or itself
-  // Declares that only products will read this parameter on the host. The products keep a copy in
-  // packed() in their own layout, and then the values of this tensor are discarded.
+  void mark_parameter(const Tensor& store) const;            // this is a range of `store`
+  Tensor whole() const;  // the tensor with all parameters of its store, or itself
+  // Declares that on the host only products will read this parameter. The products keep it in
+  // packed() in their own layout, and the values of this tensor are then discarded.
   void settle() const { array_->settled = true; }
   bool is_settled() const { return array_ && array_->settled; }
   std::shared_ptr<void>& packed() const { return array_->packed; }
@@ -140,7 +139,7 @@ class Tensor {
   const std::shared_ptr<GradientSlot>& slot() const;
   void track() const;                     // creates an empty slot for the gradient
   void bind_gradient(Tensor grad) const;  // makes this a parameter; `grad` receives its gradient
-  Tensor grad() const;                    // REQUIRES: its slot has a gradient
+  Tensor grad() const;                    // REQUIRES: the slot has a gradient
 
   // For the parameter store: a tensor without memory. place() gives it memory later.
   static Tensor declared(Shape shape, ElementType type, Device device);
@@ -179,8 +178,8 @@ void run(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// Like run(), but for activations, which a GPU may store in bf16. Kernels read and write T, and sum
-// in SumType<T>.
+// Like run(), but for activations, which may be bf16 on a GPU. Kernels read and write numbers of
+// type T, and sum in SumType<T>.
 template <class Launch>
 void run_activation(const Tensor& x, Launch launch) {
   std::visit(

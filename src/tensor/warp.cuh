@@ -17,8 +17,8 @@ struct WarpMax {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Combines the values of all 32 lanes by `fold`, always in the same order. Every lane gets the
-// result.
+// Combines the values of the 32 lanes of a warp by `fold`, always in the same order. Every lane
+// gets the result.
 template <class T, class Fold>
 __device__ T across_warp(T value, Fold fold) {
   for (int step = kWarp / 2; step > 0; step /= 2)
@@ -41,7 +41,8 @@ __device__ T across_block(T value, Fold fold, T none) {
   return value;
 }
 
-// The number of blocks for `count` items, `each` per block. At least 1: CUDA refuses an empty grid.
+// The number of blocks for `count` items with `each` items per block. At least 1, because CUDA
+// refuses an empty grid.
 inline unsigned blocks_for(int64_t count, int64_t each) {
   return static_cast<unsigned>(std::max<int64_t>(1, (count + each - 1) / each));
 }

@@ -7,7 +7,7 @@ namespace {
 
 using Kind = MatrixSeries::Kind;
 
-// Returns the number of places that a series has per target word; 0 means any number.
+// Returns the number of values that a series of this kind has per target word; 0 means any number.
 size_t places_of(Kind kind) {
   switch (kind) {
     case Kind::position:

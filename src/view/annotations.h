@@ -6,38 +6,39 @@
 
 namespace fovea {
 
-// One series of marks that an attention mechanism adds to the picture of its weights, with a list
-// of numbers per target word. Most of these are places, in units of source words: 0 is the middle
-// of the first word, −0.5 its left edge. A place that is not finite is not drawn.
+// One series of marks that an attention mechanism adds to the picture of its weights. `places` has
+// a list of numbers for each target word. Most of these numbers are places: horizontal positions in
+// units of source words. 0 is the middle of the first word, −0.5 its left edge. A place that is not
+// finite is not drawn.
 struct MatrixSeries {
   enum class Kind {
-    position,  // {p}: a marker
-    window,    // {low, high}: the edges of the words that a target word may attend to
-    gaussian,  // {p, σ, low, high}: a curve between these edges
-    centres,   // {κ_1, κ_2, …}: dots that may lie beyond the end
-    chosen,    // {j, …}: numbers of source words, outlined
-    frontier,  // {f}: a target word attends to no word left of it
+    position,  // {p}: a marker at p
+    window,    // {low, high}: edges of the words to which a target word may attend
+    gaussian,  // {p, σ, low, high}: a curve around p between low and high
+    centres,   // {κ_1, κ_2, …}: dots, which may lie beyond the last word
+    chosen,    // {j, …}: indices of source words, drawn with an outline
+    frontier,  // {f}: a target word attends to no source word left of f
   };
   Kind kind;
-  std::string name, label;  // in ASCII; the text in pictures, with Unicode
+  std::string name, label;  // name in ASCII; text in pictures, with Unicode
   std::vector<std::vector<float>> places = {};
 };
 
-// The marks over the weights of one attention matrix.
+// The marks that a picture of one attention matrix shows over the weights.
 struct MatrixAnnotations {
   std::vector<MatrixSeries> series = {};
-  enum class Rows { own, same } rows = Rows::own;  // same: row 0 is valid for all target words
+  enum class Rows { own, same } rows = Rows::own;  // same: the marks of row 0 are those of all rows
   std::string note = {};                           // a text that explains the picture
 
-  // Returns the series of one kind.
+  // Returns all series of this kind.
   std::vector<const MatrixSeries*> all(MatrixSeries::Kind kind) const;
   bool has(MatrixSeries::Kind kind) const { return !all(kind).empty(); }
-  // Whether target word i cannot attend to source word j.
+  // Whether the marks say that target word i cannot attend to source word j.
   bool bars(size_t i, size_t j) const;
 };
 
-// Throws ExitCode::data if a series does not have the right number of places for each target word,
-// or if an entry of `chosen` is not the number of a source word.
+// If a series has a wrong number of values for a target word, or `chosen` has a number that is not
+// the index of a source word, throws ExitCode::data.
 void check_marks(const MatrixAnnotations& marks, size_t target, size_t source);
 
 }  // namespace fovea

@@ -15,7 +15,7 @@ constexpr const char* kDark =
     ".fovea .mark{stroke:#faa2c1}.fovea .dot{fill:#faa2c1;stroke:#0d1117}"
     ".fovea .far{stroke:#faa2c1}.fovea .bound{stroke:#ced4da}";
 constexpr const char* kDashes = "stroke-dasharray=\"4 3\" ";
-constexpr int kSamples = 24;  // number of points of a Gaussian on each side
+constexpr int kSamples = 24;  // number of points on each side of a Gaussian
 
 std::string point(double x, double y) { return number(x) + " " + number(y) + " "; }
 
@@ -29,7 +29,7 @@ std::string line(const char* style, const std::string& path, double wide, const 
          "\" " + more + "stroke-linejoin=\"round\" d=\"" + path + "\"/>\n";
 }
 
-// A drawing of the marks of one map. It converts places to pixels.
+// Draws the marks of one map and converts places to pixels.
 class MarkPicture {
  public:
   MarkPicture(Drawing& drawing, const AttentionMatrix& matrix, double cell)
@@ -51,15 +51,15 @@ class MarkPicture {
   }
 
  private:
-  double x(float place) const {  // of a place, clamped to the map
+  double x(float place) const {  // x of a place, clamped to the map
     return cell_ * (std::clamp(static_cast<double>(place), -0.5, words_ - 0.5) + 0.5);
   }
   double top(size_t i) const { return cell_ * static_cast<double>(i); }
-  double level(size_t i) const { return top(i) + cell_ * 0.82; }  // below the digits of a weight
+  double level(size_t i) const { return top(i) + cell_ * 0.82; }  // y below the digits
   double thick() const { return cell_ >= 20 ? 2 : 1.2; }
 
-  // Returns a line along the k-th place of all rows: vertical inside a row, horizontal to the place
-  // in the next row.
+  // Returns a line that joins the k-th place of all rows. It is vertical inside a row and
+  // horizontal between two rows.
   std::string steps(const MatrixSeries& series, size_t k) const {
     std::string path;
     bool lifted = true;
@@ -77,7 +77,8 @@ class MarkPicture {
       drawing_.add(line("bound", steps(series, edge), thick() * 0.75, kDashes));
   }
 
-  // Draws exp(−(x − p)² / 2σ²) above the lower edge of row i, between the edges in `places`.
+  // Draws the curve exp(−(x − p)² / 2σ²) above the lower edge of row i, between the edges in its
+  // `places`.
   void bell(size_t i, const std::vector<float>& places) {
     const float p = places[0], s = places[1];
     if (!std::isfinite(p) || !std::isfinite(s) || s <= 0) return;
@@ -133,8 +134,8 @@ class MarkPicture {
   float words_;
 };
 
-// A sign of the legend with its meaning. It is 22 pixels wide, from x = 0, and vertically centred
-// at y = 0.
+// An entry of the legend: a sign and its meaning. The sign is 22 pixels wide, from x = 0, and its
+// vertical centre is y = 0.
 struct Sign {
   std::string markup, meaning;
 };

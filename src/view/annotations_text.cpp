@@ -11,7 +11,7 @@ namespace {
 
 using Kind = MatrixSeries::Kind;
 
-// Whether a place is in source word j.
+// Whether a place lies in the column of source word j.
 bool within(float place, size_t j) {
   const float middle = static_cast<float>(j);
   return place >= middle - 0.5f && place < middle + 0.5f;
@@ -40,7 +40,7 @@ std::string MarkSigns::at(const MatrixAnnotations& marks, size_t i, size_t j) co
   return "";
 }
 
-// Returns a Gaussian for the legend, at the scale of the map: two columns per word.
+// Returns a Gaussian for the legend, at the scale of the map: two terminal columns per word.
 std::string MarkSigns::gaussian(const MatrixSeries& series, int width) const {
   double sigma_sum = 0, count = 0;
   for (const std::vector<float>& places : series.places)
@@ -71,7 +71,7 @@ std::string MarkSigns::meaning(const MatrixSeries& series) const {
     case Kind::frontier:
       return barred + " behind the frontier";
     case Kind::gaussian:
-      break;  // on a separate line
+      break;  // the legend has a separate line for it
   }
   return "";
 }

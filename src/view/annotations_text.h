@@ -7,21 +7,22 @@
 
 namespace fovea {
 
-// The characters that stand for marks in the cells of a terminal map.
+// The characters that represent marks in the cells of a terminal map.
 struct MarkSigns {
   std::string position, centre, chosen, barred, sigma;
-  std::vector<std::string> heights;  // characters for a Gaussian, lowest first
+  std::vector<std::string> heights;  // characters that draw a Gaussian, lowest first
   enum class Names { ascii, any } names;
 
   static MarkSigns blocks();
   static MarkSigns ascii();
 
-  // Returns the right half of a cell: the sign of the first series that has a mark in it, for
-  // several centres their number, or "" if no series has a mark in it.
+  // Returns the right half of cell (i, j): the sign of the first series that has a mark in the
+  // cell. If a cell has several centres, it is their number. If no series has a mark in the cell,
+  // returns "".
   std::string at(const MatrixAnnotations& marks, size_t i, size_t j) const;
 
   // Returns the meanings of the signs and the note of the marks, in lines of at most `width`
-  // columns.
+  // terminal columns.
   std::vector<std::string> legend(const MatrixAnnotations& marks, int width) const;
 
  private:

@@ -21,7 +21,7 @@ class BarPicture {
 
   std::string draw() {
     const double across = wide_ * static_cast<double>(words_.size());
-    double reach = 0;  // how far the slanted words extend below and to the left
+    double reach = 0;  // pixels of the slanted words below and left of their start
     for (const std::string& word : words_)
       reach = std::max(reach, text_width(word, kWordSize) * kSlant + kWordSize);
     const double left = kPad + reach;

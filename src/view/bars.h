@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// Returns the first row of the matrix as an SVG file with a bar above each source word. It is for
-// attention that is the same for all target words.
+// Returns the first row of the matrix as an SVG file with a bar above each source word. Use it if
+// the attention is the same for all target words.
 std::string svg_bars(const AttentionMatrix& matrix);
 
 }  // namespace fovea

@@ -7,7 +7,8 @@
 namespace fovea {
 namespace {
 
-// Nine colours of one blue hue. scale_colour() interpolates between them.
+// Nine colours with the same blue hue, on a light background. scale_colour() interpolates between
+// them.
 constexpr std::array<Colour, 9> kOnLight{{{255, 255, 255},
                                           {229, 239, 249},
                                           {202, 222, 241},
@@ -27,7 +28,8 @@ constexpr std::array<Colour, 9> kOnDark{{{24, 30, 40},
                                          {154, 199, 237},
                                          {219, 237, 255}}};
 
-// Chosen by eye: the nearest colours of the 6 × 6 × 6 cube would include green and violet.
+// Numbers of colours in the 256-colour palette, chosen by eye. The nearest colours of its 6 × 6 × 6
+// cube would include green and violet.
 constexpr std::array<int, 9> kIndexedOnLight{231, 189, 153, 110, 68, 25, 19, 18, 17};
 constexpr std::array<int, 9> kIndexedOnDark{234, 17, 18, 19, 25, 68, 74, 117, 195};
 

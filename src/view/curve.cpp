@@ -14,9 +14,9 @@ namespace fovea {
 namespace {
 
 constexpr double kWidth = 680, kPlotHeight = 300, kPad = Drawing::kPad;
-constexpr double kLargest = 1e100;  // small enough for differences and steps
+constexpr double kLargest = 1e100;  // so that differences and steps are finite
 
-// One axis of a chart. It converts values to pixels.
+// One axis of a chart, which converts values to pixels.
 class Axis {
  public:
   static bool takes(double v) { return std::abs(v) < kLargest; }
@@ -26,12 +26,12 @@ class Axis {
     high_ = std::max(high_, v);
   }
 
-  // Sets the range of values and of pixels. If `rounded` is true, extends the range of values to
-  // whole ticks.
+  // Sets the range of values and the range of pixels. If `rounded` is true, extends the range of
+  // values to whole ticks.
   void settle(double from, double to, bool rounded) {
     if (low_ > high_) low_ = 0, high_ = 1;
     const double size = std::max(std::abs(low_), std::abs(high_));
-    if (high_ - low_ < size * 1e-9 + 1e-12) {  // all values are equal
+    if (high_ - low_ < size * 1e-9 + 1e-12) {  // true if all values are equal
       low_ -= std::max(0.5, size * 0.05);
       high_ += std::max(0.5, size * 0.05);
     }
@@ -62,8 +62,7 @@ class Axis {
     all.push_back({place(v), text(std::abs(v) < step_ * 1e-6 ? 0 : v)});
   }
 
-  // Returns the smallest number of the form 1, 2 or 5 times a power of ten that is at least
-  // `rough`.
+  // Returns the smallest number 1, 2 or 5 times a power of ten that is at least `rough`.
   static double round_step(double rough) {
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
     for (const double digit : {1.0, 2.0, 5.0})
@@ -71,8 +70,8 @@ class Axis {
     return 10 * power;
   }
 
-  // Returns the label of a tick. All labels of an axis have the same unit: 5k and 10k, not 5000 and
-  // 10k.
+  // Returns the label of a tick. All labels of an axis have the same unit, such as 5k and 10k
+  // instead of 5000 and 10k.
   std::string text(double value) const {
     const double size = std::max(std::abs(low_), std::abs(high_));
     const double unit = size >= 2e6 && size < 1e9 ? 1e6 : size >= 1e4 && size < 1e9 ? 1e3 : 1;
@@ -87,7 +86,7 @@ class Axis {
   double step_ = 1, from_ = 0, to_ = 1;
 };
 
-// The points of one curve, grouped by columns of two pixels.
+// The points of one curve, grouped by columns of the picture that are two pixels wide.
 class Line {
  public:
   void point(double x, double y) {
@@ -110,13 +109,13 @@ class Line {
     for (const auto& run : runs_) {
       out += "M";
       for (const Span& span : run) out += coordinates(span, span.mean_y());
-      if (run.size() == 1) out += "h0.01";  // a single point becomes a dot
+      if (run.size() == 1) out += "h0.01";  // so that a run of a single point is drawn as a dot
     }
     return out;
   }
 
-  // Returns the outline of the band: the upper edge from left to right, then the lower edge back.
-  // Returns "" if no column has two points.
+  // Returns the outline of the band: the upper edge from left to right, then the lower edge from
+  // right to left. If no column has two points, returns "".
   std::string band() const {
     std::string out;
     for (const auto& run : runs_) {
@@ -176,7 +175,7 @@ class ChartPicture {
 
  private:
   static std::string style(size_t c) { return Drawing::group_style(c); }
-  // From the seventh curve on, lines are also dashed, later dotted.
+  // From the seventh curve on, colours repeat. So these lines are dashed or dotted, too.
   static std::string dashes(size_t c) {
     constexpr std::array<const char*, 4> kPatterns{"", "6 3", "1 5", "9 5 1 5"};
     const std::string pattern = kPatterns[c / Drawing::kGroupColours % kPatterns.size()];
@@ -212,7 +211,7 @@ class ChartPicture {
     }
     drawing_.add("<path class=\"frame\" d=\"M" + number(left_) + " " + number(bottom_) + "H" +
                  number(kWidth - kPad) + "\"/>\n");
-    double free_from = -100;  // no label left of this; logarithmic ticks may be close
+    double free_from = -100;  // where the next label may begin; ticks may be close
     for (const Axis::Tick& tick : x_.ticks()) {
       drawing_.add("<path class=\"frame\" d=\"M" + number(tick.place) + " " + number(bottom_) +
                    "v5\"/>\n");

@@ -102,7 +102,7 @@ void Drawing::scale_bar(double x, double y, double width, float top) {
   for (int i = 0; i < kParts; ++i)
     add("<rect class=\"" + paint((2 * i + 1) * kColourSteps / (2 * kParts)) + "\" x=\"" +
         number(x + i * part) + "\" y=\"" + number(y) + "\" width=\"" +
-        number(part + (i + 1 < kParts ? 0.5 : 0)) + "\" height=\"8\"/>\n");  // overlap, no seams
+        number(part + (i + 1 < kParts ? 0.5 : 0)) + "\" height=\"8\"/>\n");  // overlaps the next
   add("<rect class=\"frame\" x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
       number(width) + "\" height=\"8\"/>\n");
   char end[16];

@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-constexpr int kLongest = 2000;  // maximum columns of a text
+constexpr int kLongest = 2000;  // maximum number of terminal columns of a text
 
 constexpr const char* kStyle =
     ":root{color-scheme:light dark}"
@@ -32,7 +32,7 @@ constexpr const char* kStyle =
 
 std::string safe(const std::string& words) { return xml(label(words, kLongest)); }
 
-// Returns an HTML element with the given text, or "" if the text is empty.
+// Returns an HTML element that contains the text. If the text is empty, returns "".
 std::string element(const std::string& tag, const std::string& words) {
   return words.empty() ? "" : "<" + tag + ">" + safe(words) + "</" + tag + ">";
 }
@@ -66,7 +66,7 @@ struct Html {
   }
 };
 
-// Escapes a text for Markdown, also for cells of tables.
+// Escapes a text for Markdown, so that it is also safe in cells of tables.
 std::string plain(const std::string& words) {
   std::string out;
   for (const char c : label(words, kLongest)) {

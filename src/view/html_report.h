@@ -9,10 +9,10 @@ namespace fovea {
 struct PageTable {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;  // a row may have fewer cells than the heading
-  size_t text_columns = 1;                     // left-aligned columns; the others are right-aligned
+  size_t text_columns = 1;                     // first columns, left-aligned; others right-aligned
 };
 
-// Pictures that are side by side if there is enough space.
+// Pictures that are side by side if the page is wide enough.
 struct PageFigures {
   struct Figure {
     std::string title;
@@ -32,8 +32,8 @@ struct PageHeading {
 
 using PageBlock = std::variant<PageHeading, PageText, PageTable, PageFigures>;
 
-// A page in one file. It has no scripts and loads no other file. It is light or dark, like the
-// reader's system. All strings except `svg` may have any bytes.
+// A page in one file. It has no scripts and loads no other file. It is light or dark, as the
+// reader's system is. All strings except `svg` may have any bytes.
 struct HtmlReport {
   std::string title;
   std::vector<PageBlock> blocks;

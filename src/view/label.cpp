@@ -21,12 +21,12 @@ UChar32 next(std::string_view text, size_t& at) {
   return static_cast<UChar32>(c.value);
 }
 
-// Whether c is a format character that languages need inside words. All other format characters
-// appear as their numbers.
+// Whether c is a format character that some languages need inside words. Labels show all other
+// format characters as their numbers.
 bool joiner(UChar32 c) { return c == 0x200C || c == 0x200D; }
 
-// Whether c is a tag character. These spell the flags of parts of countries and are format
-// characters, too.
+// Whether c is a tag character. Tag characters are format characters, too. They spell the flags of
+// parts of countries.
 bool tag(UChar32 c) { return c >= 0xE0020 && c <= 0xE007F; }
 
 std::string visible(UChar32 c) {
@@ -59,8 +59,8 @@ bool hidden(UChar32 c) {
   }
 }
 
-// Returns the number of terminal columns of a letter. Terminals draw an emoji sequence as one wide
-// sign, so it is at most two.
+// Returns the number of terminal columns of a letter. It is at most two, because terminals draw an
+// emoji sequence as one wide sign.
 int letter_columns(std::string_view letter) {
   int width = 0;
   for (size_t at = 0; at < letter.size();) {
@@ -70,8 +70,8 @@ int letter_columns(std::string_view letter) {
   return std::min(width, 2);
 }
 
-// Returns the visible form of a letter. A mark without a base letter gets a dotted circle. The
-// result may have several letters, for example the text \u{202E}.
+// Returns the visible form of a letter. If the letter is a mark without a base letter, it gets a
+// dotted circle. The result may have several letters, for example the text \u{202E}.
 std::string shown(std::string_view letter) {
   std::string text;
   int marks = 0, parts = 0;
@@ -92,11 +92,11 @@ std::string shown(std::string_view letter) {
 }  // namespace
 
 std::string label(std::string_view word, int columns_allowed) {
-  // Real text has fewer bytes per column. The limit bounds the time.
+  // This limit on the bytes bounds the time. Real text has fewer bytes per column.
   const size_t most_bytes = 256 * static_cast<size_t>(columns_allowed);
   std::string safe, text;
   for (const std::string& letter : letters(word.substr(0, most_bytes))) safe += shown(letter);
-  size_t cut = 0;  // length of the longest prefix that leaves space for …
+  size_t cut = 0;  // length of the longest prefix after which … still fits
   int width = 0;
   for (const std::string& letter : letters(safe)) {
     width += letter_columns(letter);

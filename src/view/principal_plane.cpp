@@ -19,8 +19,9 @@ double dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
-// Returns the matrix of the dot products of all pairs of centred points. Its eigenvectors give the
-// coordinates of the points. It is small, because there are fewer points than dimensions.
+// Subtracts the mean from the points and returns the matrix of the dot products of all pairs of
+// points. Its eigenvectors give the coordinates of the points. It is small, because there are fewer
+// points than dimensions.
 std::vector<Numbers> products_of_centred(std::vector<Numbers> points) {
   const size_t n = points.size(), size = points.front().size();
   for (size_t j = 0; j < size; ++j) {
@@ -39,12 +40,12 @@ struct Axis {
   double length = 0;  // its eigenvalue
 };
 
-// Returns the eigenvector of the largest eigenvalue by power iteration. If `first` is not null, the
-// result is orthogonal to it.
+// Returns the eigenvector with the largest eigenvalue, by power iteration. If `first` is not null,
+// the result is orthogonal to it.
 Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
   const size_t n = matrix.size();
   Axis axis{Numbers(n), 0};
-  // A start vector that no symmetry of the points makes orthogonal to the result.
+  // The start vector. No symmetry of the points makes it orthogonal to the result.
   for (size_t i = 0; i < n; ++i) axis.direction[i] = std::sin(1.0 + 1.7 * static_cast<double>(i));
   Numbers next(n);
   for (int round = 0; round < kIterations; ++round) {
@@ -54,7 +55,7 @@ Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
       for (size_t i = 0; i < n; ++i) next[i] -= along * first->direction[i];
     }
     const double norm = std::sqrt(dot(next, next));
-    if (!(norm > 1e-300)) return {Numbers(n), 0};  // the points do not vary further
+    if (!(norm > 1e-300)) return {Numbers(n), 0};  // the points do not vary in it
     double change = 0;
     for (size_t i = 0; i < n; ++i) {
       change += std::abs(next[i] / norm - axis.direction[i]);

@@ -13,14 +13,14 @@
 namespace fovea {
 namespace {
 
-constexpr double kLongestSide = 32'000;  // the maximum size of cairo's images is 32,767 pixels
+constexpr double kLongestSide = 32'000;  // in pixels; cairo's images have at most 32,767
 
 // Note [A library on demand]
-// librsvg depends on about fifty libraries. If the program were linked with it, each command would
-// load them, and each build would need their headers. So the program loads it only for PNG
-// pictures. The declarations below are the parts of the interfaces of librsvg and cairo that the
-// program uses (librsvg-2.so.2 since 2.52, libcairo.so.2). These are C functions, whose types
-// cannot change as long as they have these names.
+// librsvg depends on about fifty libraries. If the program were linked with librsvg, each command
+// would load them, and each build would need their headers. So the program loads librsvg only when
+// it writes a PNG picture. The declarations below are the parts of the interfaces of librsvg and
+// cairo that the program uses (librsvg-2.so.2 since 2.52, libcairo.so.2). They are C functions. As
+// long as they have these names, their types cannot change.
 struct Rectangle {
   double x, y, width, height;
 };
@@ -39,7 +39,7 @@ void* opened() {
   return found;
 }
 
-// The functions of both libraries, with short names.
+// The functions of both libraries that the program uses, with short names.
 struct Library {
   void* handle = opened();  // never closed: GLib cannot be unloaded
 
@@ -63,7 +63,8 @@ struct Library {
   End end_brush = symbol<End>("cairo_destroy");
   Write write = symbol<Write>("cairo_surface_write_to_png_stream");
 
-  // dlsym also searches the libraries that librsvg depends on: cairo and GObject.
+  // Returns the function of this name. dlsym also searches the libraries on which librsvg depends,
+  // cairo and GObject.
   template <class Function>
   Function symbol(const char* name) const {
     void* const found = dlsym(handle, name);
@@ -85,7 +86,8 @@ void check_done(bool done, const GlibError* error) {
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
-// A callback for cairo, which is written in C: the callback must not throw.
+// A callback for cairo, which appends to a string. It must not throw, because cairo is written in
+// C.
 int append(void* bytes, const unsigned char* data, unsigned count) {
   try {
     static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);

@@ -28,15 +28,15 @@ struct Box {
 struct PlacedName {
   const ScatterPoint* point;
   std::string name;
-  double x, y, size;  // x, y: of the point; size: of its letters
-  Box box{};          // the space of the name
+  double x, y, size;  // x, y: position of the point; size: font size of the name
+  Box box{};          // the area of the name
   bool moved = false;
 
   double width() const { return text_width(name, size) * (point->centre ? 1.12 : 1); }  // bold
   double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
-// The placement of the names. Each name gets a free position near its point, or if none is free,
+// Places the names. Each name gets a free position near its point. If no position is free, it gets
 // the position that hides least.
 class Placement {
  public:
@@ -116,8 +116,8 @@ class ScatterPicture {
     drawing_.rule(".fovea .lead{stroke:#8c959f}", ".fovea .lead{stroke:#767e88}");
   }
 
-  // Sets the positions of the points below `top`, centres first, so that their names get the best
-  // positions. Returns the height of the map.
+  // Sets the positions of the points, below `top`. Centres are first, so that their names get the
+  // best positions. Returns the height of the map.
   double fit(double top) {
     double low_x = 0, high_x = 0, low_y = 0, high_y = 0;
     bool any = false;

@@ -14,8 +14,8 @@ namespace fovea {
 namespace {
 
 constexpr double kPad = Drawing::kPad;
-constexpr double kSlant = 0.7071;           // sin 45°: the angle of source words
-constexpr double kValueCell = 28;           // cells at least this large show their weight
+constexpr double kSlant = 0.7071;           // sin 45°: source words are slanted by 45°
+constexpr double kValueCell = 28;           // if cells are this large, they show weights
 constexpr size_t kEveryCellLimit = 40'000;  // if a map has more cells, blank cells are omitted
 
 double cell_size(size_t words) {
@@ -43,7 +43,8 @@ std::string square(const std::string& style, double x, double y, double side) {
          number(side) + "\" height=\"" + number(side) + "\"/>";
 }
 
-// The words at both edges of a map. (x, y) is the upper left corner of the first cell of the map.
+// The words at the left and upper edges of a map. (x, y) is the upper left corner of the first cell
+// of the map.
 struct Words {
   std::vector<std::string> source, target;
   double cell, size;
@@ -55,7 +56,7 @@ struct Words {
 
   double left() const { return widest(target, size) + 8; }
   double above() const { return widest(source, size) * kSlant + size; }
-  double overhang() const {  // how far a slanted word reaches beyond the last column
+  double overhang() const {  // pixels of a slanted word right of the last column
     double reach = 0;
     for (size_t j = 0; j < source.size(); ++j) {
       const double from = (static_cast<double>(j) + 0.5) * cell;
@@ -80,7 +81,7 @@ struct Words {
   }
 };
 
-// One large map.
+// A picture with one large map.
 class MapPicture {
  public:
   MapPicture(const AttentionMatrix& matrix, const std::string& caption)
@@ -190,8 +191,8 @@ class MapPicture {
   Drawing drawing_;
 };
 
-// Draws a map without words. All cells with the same step of the colour scale are one path, which
-// keeps the file small if there are many maps.
+// Draws a map without words. All cells with the same step of the colour scale form one path, so
+// that the file stays small if there are many maps.
 void thumbnail(Drawing& drawing, const AttentionMatrix& matrix, double cell, float top) {
   std::vector<std::string> squares(kColourSteps + 1);
   const std::string side = number(cell), back = "h-" + side + "z";
@@ -216,8 +217,8 @@ float common_top(const AttentionGrid& grid) {
   return top > 0 ? top : 1;
 }
 
-// A picture with thumbnails of all heads at equal distances. If there is enough space, the words
-// are at its left and upper edges.
+// A picture with thumbnails of the maps of all heads, at equal distances. If there is enough space,
+// the words are at its left and upper edges.
 class GridPicture {
  public:
   explicit GridPicture(const AttentionGrid& grid)

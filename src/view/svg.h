@@ -8,9 +8,9 @@
 namespace fovea {
 
 // Returns the matrix as an SVG file. Rows are target words, columns are source words, and the
-// colours go from white to dark blue. The largest weight of each row has an outline, large cells
-// show their weight as a number, and all cells have tooltips. The file is well-formed for any words
-// and weights.
+// colours go from white (0) to dark blue. The largest weight of each row has an outline, large
+// cells show their weight as a number, and all cells have tooltips. The file is well-formed XML for
+// any words and weights.
 std::string svg_map(
     const AttentionMatrix& matrix,
     const std::string& caption =
@@ -21,8 +21,8 @@ struct AttentionGrid {
   std::string title = {};
 };
 
-// Returns an SVG file with a grid of thumbnails. It has a row per layer and a column per head, and
-// one colour scale for all.
+// Returns an SVG file with a grid of thumbnails: a row per layer and a column per head. All
+// thumbnails have the same colour scale.
 std::string svg_grid(const AttentionGrid& grid);
 
 }  // namespace fovea

@@ -16,16 +16,16 @@ namespace {
 
 constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-constexpr int kCell = 2;                        // a character cell is twice as high as wide
+constexpr int kCell = 2;                        // columns of a cell; a character is narrow
 constexpr int kWordColumns = 20;                // longer words are shortened with …
-constexpr int kNarrowest = 20, kWidest = 1000;  // columns of a terminal
+constexpr int kNarrowest = 20, kWidest = 1000;  // limits of the width of a terminal, in columns
 
 std::string shade_of(int step, const TerminalOptions& options) {
   const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
   return (options.shades == TerminalShades::ascii ? kAscii : kBlocks)[level];
 }
 
-// Returns the escape sequence for the background of a cell and for the text on it.
+// Returns the escape sequence that sets the background of a cell and the colour of the text on it.
 std::string paint_of(int step, const TerminalOptions& options) {
   const Colour ground = scale_colour(step, options.dark_ground);
   const bool light_ink = ink_on(ground).red > 128;
@@ -36,7 +36,7 @@ std::string paint_of(int step, const TerminalOptions& options) {
          std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
 }
 
-// Returns the text as a line, without trailing blanks.
+// Returns the text as a line: without trailing blanks, with a newline.
 std::string line(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text + "\n";
@@ -44,15 +44,15 @@ std::string line(std::string text) {
 
 std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
 
-// A terminal that reorders right-to-left text would move cells together with a word. Direction
-// marks around each label prevent this. A label is a word, or one letter of a word whose letters
-// are below each other.
+// Returns the text with direction marks around it. Without them, a terminal that reorders
+// right-to-left text would move cells together with a word. `text` is a word, or one letter of a
+// word whose letters are below each other.
 std::string fixed_in_place(const std::string& text) {
   if (!right_to_left(text)) return text;
   return "\u200E" + text + "\u200E";
 }
 
-// A drawing of one attention map for one terminal.
+// Draws one attention map for one terminal.
 class Map {
  public:
   Map(const AttentionMatrix& matrix, const TerminalOptions& options)
@@ -86,9 +86,9 @@ class Map {
  private:
   int cells_width(size_t count) const { return margin_ + 1 + kCell * static_cast<int>(count); }
 
-  // Returns one past the last source word of the panel that begins at `first`. A panel has as many
-  // columns as fit into the width, at least one. If stairs_ is set, the words above the columns
-  // must fit, too.
+  // Returns the index after the last source word of the panel that begins with source word `first`.
+  // A panel has as many columns as fit into the width, but at least one. If stairs_ is true, the
+  // words above the columns must fit, too.
   size_t panel_end(size_t first) const {
     const auto words_fit = [&](size_t last) {
       for (size_t j = first; j < last; ++j)
@@ -127,7 +127,7 @@ class Map {
     for (size_t depth = 0; depth < height; ++depth) {
       std::string text = spaces(margin_ + 1);
       for (const auto& word : words) {
-        const size_t above = height - word.size();  // words end directly above the cells
+        const size_t above = height - word.size();  // so that words end directly above the cells
         const std::string letter = depth < above ? "" : word[depth - above];
         text += fixed_in_place(letter) + spaces(kCell - columns(letter));
       }
@@ -161,7 +161,7 @@ class Map {
     return painted(step) + (best ? "[" : " ") + (!sign.empty() ? sign : best ? "]" : " ");
   }
 
-  // Returns the sign of a cell outside the window of the mechanism.
+  // Returns the sign of a cell to which the mechanism cannot attend.
   std::string barred() const { return plain() + faint(" " + signs_.barred); }
 
   std::string shade(int step) const { return shade_of(step, options_); }
@@ -177,7 +177,7 @@ class Map {
     const std::string scale = "0 " + bar + plain() + " " + top;
     const std::string meaning = "   " + mark + " largest of its row";
     constexpr int kScaleColumns = 25, kMeaningColumns = 24;             // maximum widths
-    const bool chosen = matrix_.marks.has(MatrixSeries::Kind::chosen);  // has its own legend
+    const bool chosen = matrix_.marks.has(MatrixSeries::Kind::chosen);  // its legend explains it
     const bool both = kScaleColumns + kMeaningColumns <= options_.width && !chosen;
     const int used = kScaleColumns + (both ? kMeaningColumns : 0);
     return "\n" + indent(used) + scale + (both ? meaning : "") + "\n" + mark_legend();
@@ -193,8 +193,8 @@ class Map {
     return out;
   }
 
-  // Returns the indentation that aligns a line of `used` columns with the cells, or "" if the line
-  // does not fit there.
+  // Returns the indentation that aligns a line of `used` columns with the cells. If the line does
+  // not fit there, returns "".
   std::string indent(int used) const {
     return margin_ + 1 + used <= options_.width ? spaces(margin_ + 1) : "";
   }
