@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "models/model_directory.h"
+#include "models/stored_weights.h"
 
 namespace fovea {
 namespace {

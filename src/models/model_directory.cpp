@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "base/crc32c.h"
-#include "base/utf8.h"
-#include "ops/matmul.h"
+#include "models/stored_weights.h"
 
 namespace fovea {
 namespace {
@@ -70,18 +66,6 @@ void save_model(const std::string& directory, const ModelConfig& config,
 
 void write_if_changed(const std::string& path, const std::string& text) {
   if (!has_text(path, text)) write_atomically(path, text);
-}
-
-void save_parameters(const std::string& path, const ParameterStore& parameters, StoredType stored) {
-  SafetensorsWriter writer;
-  std::vector<std::vector<std::byte>> bytes;
-  bytes.reserve(parameters.all().size());
-  for (const ParameterStore::Parameter& p : parameters.all()) {
-    bytes.push_back(stored_bytes(p, stored));
-    writer.add(p.name, stored, {p.tensor.shape().begin(), p.tensor.shape().end()}, bytes.back());
-  }
-  writer.set_metadata("producer", "fovea " FOVEA_VERSION);
-  writer.write(path);
 }
 
 ModelConfig load_config(const std::string& directory) {

@@ -44,14 +44,7 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& directory, ElementType type = ElementType::f32,
                        Device device = Cpu{});
 
-// Writes one tensor per parameter, atomically. Fails with ExitCode::diverged if one is not finite.
-void save_parameters(const std::string& path, const ParameterStore& parameters,
-                     StoredType stored = StoredType::F32);
 // Writes a small file atomically, unless it has this text already.
 void write_if_changed(const std::string& path, const std::string& text);
-
-// Copies the tensors of a file into the parameters of the same names. Makes the checks of
-// load_model().
-void load_parameters(const SafetensorsFile& file, const ParameterStore& parameters);
 
 }  // namespace fovea

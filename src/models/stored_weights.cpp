@@ -160,8 +160,7 @@ class ParameterWriter {
 
 }  // namespace
 
-void write_parameters(const std::string& path, const ParameterStore& parameters,
-                      StoredType stored) {
+void save_parameters(const std::string& path, const ParameterStore& parameters, StoredType stored) {
   check(stored == StoredType::F32 || stored == StoredType::BF16 || stored == StoredType::I8,
         ExitCode::usage, "weights can be stored as F32, BF16 or I8, not as ", stored_name(stored));
   ParameterWriter writer;

@@ -19,7 +19,8 @@ namespace fovea {
 
 // Writes the file atomically, with checksums. `stored` is F32, BF16 or I8. If a weight is not
 // finite, throws ExitCode::diverged.
-void write_parameters(const std::string& path, const ParameterStore& parameters, StoredType stored);
+void save_parameters(const std::string& path, const ParameterStore& parameters,
+                     StoredType stored = StoredType::F32);
 
 // Checks that the header of the file lists exactly these parameters, with their shapes. Does not
 // read weights. Errors are ExitCode::model and name the file, the tensor and the remedy.

@@ -10,6 +10,7 @@
 #include "decode/model_bundle.h"
 #include "decode/translator.h"
 #include "models/adapter_directory.h"
+#include "models/stored_weights.h"
 #include "ops/matmul.h"
 #include "train/auto_batch_size.h"
 #include "train/data_warnings.h"
