@@ -292,7 +292,9 @@ TEST(IoTimeWaiting, ForALoadingModelDoesNotOccur) {
   auto loaded = std::async(std::launch::async, [&] { return model.loaded(); });
   const bool answered = loaded.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
   EXPECT_TRUE(answered);
-  if (answered) EXPECT_FALSE(loaded.get());
+  if (answered) {
+    EXPECT_FALSE(loaded.get());
+  }
   go.count_down();
   loading.join();
   EXPECT_TRUE(model.loaded());
