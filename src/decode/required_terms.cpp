@@ -87,7 +87,7 @@ std::vector<int32_t> RequiredTerms::continuations(TermState state) const {
     if (node == 0) break;
   }
   std::ranges::sort(words);
-  words.erase(std::ranges::unique(words).begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
   return words;
 }
 
