@@ -246,7 +246,7 @@ TEST(SearchRules, TheFrameIsNotPartOfTheTranslation) {
 }
 
 bool contains(const Words& words, const Words& phrase) {
-  return !std::ranges::search(words, phrase).empty();
+  return std::search(words.begin(), words.end(), phrase.begin(), phrase.end()) != words.end();
 }
 
 TEST(SearchRules, EveryTranslationHasItsTerms) {
