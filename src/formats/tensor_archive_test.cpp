@@ -180,8 +180,7 @@ TEST(ShardedSafetensors, RefusesBadIndexes) {
   for (const auto& [json, says] : bad_indexes()) {
     SCOPED_TRACE(json.substr(0, 80));
     const std::string path = model.with_index(json);
-    const std::string message =
-        message_of(ExitCode::model, [&, &says = says] { open_tensor_archive(path); });
+    const std::string message = message_of(ExitCode::model, [&] { open_tensor_archive(path); });
     EXPECT_NE(message.find(says), std::string::npos) << message;
     EXPECT_TRUE(message.starts_with(model.path())) << message;
   }
