@@ -64,7 +64,8 @@ TEST(Glossary, ReadsAFileAndNamesMalformedLines) {
            {" \tHund\n", ":1: the term is empty"},
            {"dog\t \n", ":1: the translation is empty"},
            {"dog\tH\xff\n", ":1: the line is not UTF-8"}})
-    EXPECT_NE(message_of(ExitCode::data, [&] { read(text); }).find(part), std::string::npos)
+    EXPECT_NE(message_of(ExitCode::data, [&, &text = text] { read(text); }).find(part),
+              std::string::npos)
         << part;
 }
 
