@@ -10,7 +10,7 @@ namespace {
 // The fields that messages of the library may name. The flag of a field has the same name, with
 // hyphens instead of underscores.
 constexpr std::string_view kFields =
-    " allow_host api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device "
+    " adapter allow_host api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device "
     "dump_config explain force from gold_from head host kind layer length_penalty mask mask_head "
     "max_length max_length_factor min_count min_length n_best no_repeat_ngram only png port rate "
     "require_api_key restart resume_anyway run set svg temperature to top_k top_p workers "

@@ -27,7 +27,8 @@ constexpr size_t kMostWords = 40;
 constexpr int64_t kMostPoints = 400;  // maximum points of a map; the time grows with their square
 
 // The names of Positions, in their order.
-constexpr const char* kPositions[] = {"interleaved", "half", "half-m1", "learned", "none"};
+constexpr const char* kPositions[] = {"interleaved", "half",     "half-m1",
+                                      "learned",     "relative", "none"};
 
 Json explained_json(const ServedModel& model, const Translation& translation,
                     const AttentionRow& row) {
