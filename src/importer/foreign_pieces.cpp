@@ -10,6 +10,9 @@ namespace fovea {
 ForeignPieces::ForeignPieces(std::vector<std::string> names, const SpecialNames& specials,
                              const std::vector<std::string>& controls, const std::string& file)
     : order_(order_pieces(names, specials, controls, file)), ids_(names.size(), -1), file_(file) {
+  check(!specials.eos.empty(), ExitCode::model, file,
+        ": found no piece for the end of a sentence, ",
+        "expected </s>; use the vocabulary of the original model");
   for (size_t id = 0; id < order_.rows.size(); ++id)
     if (const int32_t row = order_.rows[id]; row >= 0) ids_[row] = static_cast<int32_t>(id);
 }

@@ -44,7 +44,10 @@ std::string generation_text(const GenerationConfig& g) {
 
 std::string source_name(const std::string& path) {
   const auto normal = std::filesystem::path(path).lexically_normal();
-  return (normal.has_filename() ? normal : normal.parent_path()).stem().string();
+  const auto name = normal.has_filename() ? normal.filename() : normal.parent_path().filename();
+  for (const char* extension : {".argosmodel", ".npz", ".bin", ".pt"})
+    if (name.extension() == extension) return name.stem().string();
+  return name.string();
 }
 
 std::string import_readme(const ImportRequest& request, const ImportedModel& model) {

@@ -212,11 +212,11 @@ def write_ct2(folder, variables, vocabulary):
 def write_package(path, ct2, spm):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
         for name in "model.bin", "shared_vocabulary.json", "config.json":
-            package.write(f"{ct2}/{name}", f"translate-de_en/model/{name}")
-        package.write(spm, "translate-de_en/sentencepiece.model")
-        package.writestr("translate-de_en/metadata.json",
-                         json.dumps({"from_code": "de", "to_code": "en"}))
-        package.writestr("translate-de_en/README.md", "The model is licensed CC-BY 4.0\n")
+            package.write(f"{ct2}/{name}", f"translate-en_de/model/{name}")
+        package.write(spm, "translate-en_de/sentencepiece.model")
+        package.writestr("translate-en_de/metadata.json",
+                         json.dumps({"from_code": "en", "to_code": "de"}))
+        package.writestr("translate-en_de/README.md", "The model is licensed CC-BY 4.0\n")
 
 
 def write_m2m(folder, spm, pieces):

@@ -46,7 +46,22 @@ class HfGolden {
   const HfCheckpoint& checkpoint() const { return checkpoint_; }
   const ModelConfig& config() const { return loaded_.config; }
   const Model& model() const { return *loaded_.model; }
-  const GenerationConfig& generation() const { return generation_; }
+
+  // The vocabulary of both sides, and the settings of a case of "generate".
+  Vocabulary vocabulary() const {
+    std::vector<Vocabulary::Entry> entries;
+    for (size_t id = kSpecials; id < pieces_.order().pieces.size(); ++id)
+      entries.push_back({pieces_.order().pieces[id].name, 1});
+    return Vocabulary::from_entries(Segmentation::words, entries);
+  }
+  GenerationConfig generation(const nlohmann::json& arguments) const {
+    HfCheckpoint checkpoint = checkpoint_;
+    nlohmann::json settings = checkpoint_.config.json();
+    settings.update(arguments);
+    checkpoint.generation = ForeignSettings::parse(settings.dump(), "golden.json");
+    return hf_generation(checkpoint, pieces_);
+  }
+  void set_frame(const SentenceFrame& frame) { loaded_.model->set_frame(frame); }
 
   // Fovea's ids of foreign ones. Sources are without padding.
   std::vector<int32_t> ids(const std::vector<int64_t>& foreign) const {
@@ -140,7 +155,6 @@ class HfGolden {
     const bool bart = is_bart_family(checkpoint_.model_type());
     ModelConfig config = bart ? bart_family_config(checkpoint_.config, pieces_, pieces_)
                               : t5_config(checkpoint_.config, pieces_);
-    generation_ = hf_generation(checkpoint_, pieces_);
     check_imported(config, checkpoint_.file("config.json"));
     const auto archive = checkpoint_.open_weights();
     ImportedWeights to(config, archive->path());
@@ -158,7 +172,6 @@ class HfGolden {
   HfCheckpoint checkpoint_;
   nlohmann::json golden_;
   ForeignPieces pieces_;
-  GenerationConfig generation_;
   LoadedModel loaded_;
 };
 
